@@ -1,0 +1,46 @@
+# Every target does all the set-up it needs: a machine with Python 3.11+, a JDK 17+ and make is enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help setup demo test test-all lint bench clean jdk
+
+help:            ## what can be made
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
+
+setup: $(READY)  ## a virtual environment with Springtide and everything it needs
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "Springtide needs Python 3.11 or newer: '$(PYTHON)' is not; run make PYTHON=/path/to/python3.11" >&2; exit 2; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing Springtide and its dependencies into $(VENV) (a few minutes the first time: PySpark alone is 445 MB)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $(READY)
+
+jdk:
+	@java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | grep -qE '^(1[7-9]|[2-9][0-9])$$' || \
+	  { echo "Springtide needs a JDK 17 or newer for Spark: none was found by 'java -version'; install one and put it on PATH" >&2; exit 2; }
+
+demo: setup      ## a bursty day, simulated: a table and a picture
+	@$(BIN)/springtide demo
+
+test: setup jdk  ## the test suite
+	@$(BIN)/python -m pytest -q
+
+test-all: setup jdk  ## the test suite, and the slow benchmarks checked against their bars
+	@$(BIN)/python -m pytest -q
+	@$(BIN)/springtide bench simulator --check
+
+lint: setup      ## style, types and layers
+	@$(BIN)/ruff check src tests
+	@$(BIN)/ruff format --check src tests
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+bench: setup     ## how fast the simulator is on this machine
+	@$(BIN)/springtide bench simulator
+
+clean:           ## remove what make made
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -1,0 +1,63 @@
+"""A decision: the planned allocation, why, and what it is expected to achieve; and later, what it did achieve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from springtide.errors import require
+from springtide.model.allocation import Allocation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expectation:
+    """What a decision promises for the next interval. A field left `None` is not promised.
+
+    `utilisation` is the highest host utilisation expected, `processed_rows_per_s` the rate at which rows leave the
+    sources' first operators, `latency_s` the SLO's percentile of end-to-end latency.
+    """
+
+    utilisation: float | None = None
+    processed_rows_per_s: float | None = None
+    latency_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WhyNot:
+    """Something that was wanted and not done: who refused it, what it was, and why."""
+
+    who: str
+    what: str
+    why: str
+
+    def __post_init__(self) -> None:
+        require(bool(self.who and self.what and self.why), "a veto must say who, what and why")
+
+    def __str__(self) -> str:
+        return f"{self.who}: not {self.what}, because {self.why}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """A decision without a reason cannot be built."""
+
+    planned: Allocation
+    reason: str
+    expected: Expectation = Expectation()
+    why_not: tuple[WhyNot, ...] = ()
+
+    def __post_init__(self) -> None:
+        require(bool(self.reason.strip()), "a decision needs a reason")
+
+    def refused(self, planned: Allocation, veto: WhyNot) -> Decision:
+        """The same decision with another planned allocation, and the veto that made it so."""
+        return replace(self, planned=planned, why_not=(*self.why_not, veto))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of a decision one interval later: each promise beside what was measured."""
+
+    interval: int
+    expected: Expectation
+    measured: Expectation
+    verdict: str

@@ -1,0 +1,96 @@
+"""The four seams of Springtide: Clock, Backend, Policy, Forecaster; and the View that a policy decides from.
+
+Rules: a policy is parameters plus one pure function; its memory is passed in and out; same view and memory, same
+answer. A backend is a clock, `observe` and `apply`; the loop cannot tell the simulator from Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from springtide.model.action import Action
+from springtide.model.allocation import Allocation, Pool
+from springtide.model.application import Application
+from springtide.model.decision import Decision
+from springtide.model.observation import FloatArray, Observation
+
+Memory = TypeVar("Memory")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Forecast:
+    """Rates in rows per second of each source's next intervals: `mean[k]` is k + 1 intervals ahead."""
+
+    interval_s: float
+    model: str
+    mean: dict[str, FloatArray]
+    upper: dict[str, FloatArray]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class View:
+    """All that a policy may look at. `demand_rows_per_s` is what each operator is offered once every row of the
+    present source rate has come through the DAG; `forecast` is absent when no model is to be trusted."""
+
+    application: Application
+    pool: Pool
+    observation: Observation
+    demand_rows_per_s: dict[str, float]
+    forecast: Forecast | None = None
+
+    @property
+    def now_s(self) -> float:
+        return self.observation.end_s
+
+    @property
+    def requested(self) -> Allocation:
+        """What policies plan from: whatever has been asked for already need not be asked for again."""
+        return self.observation.requested
+
+
+class Clock(Protocol):
+    """Time as an input: wall-clock time live, virtual time in the simulator."""
+
+    def now_s(self) -> float: ...
+
+    def advance_to(self, time_s: float) -> None:
+        """Return once it is `time_s`."""
+        ...
+
+
+class Backend(Protocol):
+    """Something that runs an application and can be changed while it does."""
+
+    @property
+    def clock(self) -> Clock: ...
+
+    def observe(self) -> Observation:
+        """Everything measured since the last call."""
+        ...
+
+    def apply(self, actions: Sequence[Action]) -> None:
+        """Begin to carry the actions out; what came of them is seen in later observations."""
+        ...
+
+
+class Policy(Protocol[Memory]):
+    """Decides what should run where."""
+
+    def start(self) -> Memory: ...
+
+    def decide(self, view: View, memory: Memory) -> tuple[Decision, Memory]: ...
+
+
+AnyPolicy = Policy[Any]
+
+
+class Forecaster(Protocol):
+    """Learns from a series of rates, and continues it."""
+
+    def fit(self, rates_per_s: FloatArray, interval_s: float) -> Forecaster: ...
+
+    def predict(self, recent_rates_per_s: FloatArray, steps: int) -> tuple[FloatArray, FloatArray]:
+        """The mean and an upper quantile of the next `steps` rates."""
+        ...
