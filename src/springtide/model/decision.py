@@ -12,8 +12,8 @@ from springtide.model.allocation import Allocation
 class Expectation:
     """What a decision promises for the next interval. A field left `None` is not promised.
 
-    `utilisation` is the highest host utilisation expected, `processed_rows_per_s` the rate at which rows leave the
-    sources' first operators, `latency_s` the SLO's percentile of end-to-end latency.
+    `utilisation` is that of the busiest host, `processed_rows_per_s` the rate at which rows leave the application,
+    `latency_s` the SLO's percentile of end-to-end latency.
     """
 
     utilisation: float | None = None

@@ -57,7 +57,11 @@ class ShardLoads:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OperatorObservation:
-    """One operator over one interval. `utilisation` is the busy share of its replicas, `latency_s` the mean age of rows as they left it."""
+    """One operator over one interval.
+
+    `utilisation` is the busy share of its replicas, `latency_s` the mean age of rows as they left it, `backlog_s` how
+    long its replicas need for the waiting rows if no more come.
+    """
 
     name: str
     offered_rows: float

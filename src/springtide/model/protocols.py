@@ -1,4 +1,4 @@
-"""The four seams of Springtide: Clock, Backend, Policy, Forecaster; and the View that a policy decides from.
+"""The seams of Springtide: Clock, Backend, Policy, Forecaster, Recorder; and the View that a policy decides from.
 
 Rules: a policy is parameters plus one pure function; its memory is passed in and out; same view and memory, same
 answer. A backend is a clock, `observe` and `apply`; the loop cannot tell the simulator from Spark.
@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 from springtide.model.action import Action
 from springtide.model.allocation import Allocation, Pool
 from springtide.model.application import Application
-from springtide.model.decision import Decision
+from springtide.model.decision import Decision, Outcome
 from springtide.model.observation import FloatArray, Observation
 
 Memory = TypeVar("Memory")
@@ -94,3 +94,13 @@ class Forecaster(Protocol):
     def predict(self, recent_rates_per_s: FloatArray, steps: int) -> tuple[FloatArray, FloatArray]:
         """The mean and an upper quantile of the next `steps` rates."""
         ...
+
+
+class Recorder(Protocol):
+    """Keeps what happened: the journal, a list in a test, or both."""
+
+    def observation(self, observation: Observation) -> None: ...
+
+    def decision(self, observation: Observation, decision: Decision, actions: Sequence[Action]) -> None: ...
+
+    def outcome(self, outcome: Outcome, time_s: float) -> None: ...

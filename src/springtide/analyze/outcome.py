@@ -1,0 +1,40 @@
+"""Did a decision do what it promised? Each expectation beside what the next interval showed."""
+
+from __future__ import annotations
+
+from springtide.model.decision import Expectation, Outcome
+from springtide.model.observation import Observation
+
+# A promise counts as kept within this share of the promised value: a policy forecasts, it does not know.
+TOLERANCE = 0.25
+
+
+def compare(expected: Expectation, after: Observation) -> Outcome:
+    """The outcome of the decision taken at the start of the interval that `after` observes."""
+    measured = Expectation(
+        utilisation=max((h.utilisation for h in after.running_hosts), default=0.0),
+        processed_rows_per_s=after.latency.rows / after.interval_s,
+        latency_s=after.latency.slo_s,
+    )
+    misses = [text for text in _misses(expected, measured) if text]
+    return Outcome(
+        interval=after.index,
+        expected=expected,
+        measured=measured,
+        verdict="; ".join(misses) if misses else "as expected",
+    )
+
+
+def _misses(expected: Expectation, measured: Expectation) -> list[str]:
+    pairs = [
+        ("busiest host", expected.utilisation, measured.utilisation, ""),
+        ("rows leaving", expected.processed_rows_per_s, measured.processed_rows_per_s, " rows/s"),
+        ("latency", expected.latency_s, measured.latency_s, " s"),
+    ]
+    return [_miss(what, promised, was, unit) for what, promised, was, unit in pairs]
+
+
+def _miss(what: str, promised: float | None, was: float | None, unit: str) -> str:
+    if promised is None or was is None or abs(was - promised) <= TOLERANCE * abs(promised) + 0.05 * (unit == ""):
+        return ""
+    return f"{what} {was:.3g}{unit} instead of {promised:.3g}{unit}"

@@ -1,0 +1,190 @@
+"""The micro-batch model: an operator's replicas process a batch together, as Spark does."""
+
+from __future__ import annotations
+
+import math
+
+from springtide.backends.simulator.arrays import KEY, SHARED
+from springtide.backends.simulator.compiling import compiled
+from springtide.backends.simulator.flow import NO_ROWS, lane_share, output
+
+
+@compiled
+def run_batches(sim, step, i):  # type: ignore[no-untyped-def]
+    """One batch after the other, each taking what has arrived, all rows done at its end."""
+    op = sim.operators[i]
+    world = sim.world[0]
+    begin = step * world.step_s
+    end = begin + world.step_s
+    now = begin
+    while True:
+        if op.batch_active:
+            _work_on_batch(sim, now, min(end, op.batch_end_s), i)
+            if op.batch_end_s >= end:
+                return
+            now = max(now, op.batch_end_s)
+            _finish_batch(sim, i)
+        start = max(now, op.batch_next_s, op.paused_until_s)
+        if start < end and not _start_batch(sim, step, start, i):
+            start = max(start, _newest_ready_s(sim, i))
+            if start < end and not _start_batch(sim, step, start, i):
+                return
+        if start >= end:
+            return
+        now = start
+
+
+@compiled
+def _newest_ready_s(sim, i):  # type: ignore[no-untyped-def]
+    op = sim.operators[i]
+    if op.record_next == 0:
+        return math.inf
+    return sim.records[i, (op.record_next - 1) & (sim.records.shape[1] - 1)].ready_s
+
+
+@compiled
+def _start_batch(sim, step, start, i):  # type: ignore[no-untyped-def]
+    """Begin a batch with the rows that have arrived by `start`; false when there are none."""
+    lanes = sim.lanes
+    op = sim.operators[i]
+    world = sim.world[0]
+    lane = op.lane_first
+    head, done = lanes[lane].head, lanes[lane].done
+    records = sim.records.shape[1]
+    newest = op.record_next - 1
+    rows = 0.0
+    head_to, done_to = head, done
+    while head_to <= newest:
+        limit = _arrived(sim, i, newest, step, start) if head_to == newest else 1.0
+        whole = sim.records[i, head_to & (records - 1)].rows
+        part = max(0.0, limit - done_to)
+        if rows + whole * part > world.batch_max_rows:
+            done_to += (world.batch_max_rows - rows) / whole
+            rows = world.batch_max_rows
+            break
+        rows += whole * part
+        if limit < 1.0:
+            done_to = max(done_to, limit)
+            break
+        head_to += 1
+        done_to = 0.0
+    if rows <= NO_ROWS:
+        return False
+    _take_lanes(sim, i, head, done, head_to, done_to)
+    op.batch_active = 1
+    op.batch_head, op.batch_done = head, done
+    op.batch_head_to, op.batch_done_to = head_to, done_to
+    op.batch_start_s = start
+    op.batch_end_s = start + _batch_duration(sim, i)
+    op.batch_next_s = max(op.batch_end_s, start + world.batch_trigger_s)
+    for lane in range(op.lane_first, op.lane_after):
+        lanes[lane].head = head_to
+        lanes[lane].done = done_to
+    return True
+
+
+@compiled
+def _arrived(sim, i, number, step, now):  # type: ignore[no-untyped-def]
+    """The part of a record that is there by `now`."""
+    world = sim.world[0]
+    record = number & (sim.records.shape[1] - 1)
+    if sim.records[i, record].step != step:
+        return 1.0
+    ready = sim.records[i, record].ready_s
+    if ready < 0.0:
+        return min(1.0, now / world.step_s - step)
+    return 1.0 if now >= ready else 0.0
+
+
+@compiled
+def _take_lanes(sim, i, head, done, head_to, done_to):  # type: ignore[no-untyped-def]
+    lanes = sim.lanes
+    op = sim.operators[i]
+    records = sim.records.shape[1]
+    for lane in range(op.lane_first, op.lane_after):
+        lanes[lane].batch_rows = 0.0
+    for number in range(head, min(head_to + 1, op.record_next)):
+        record = number & (records - 1)
+        part = (done_to if number == head_to else 1.0) - (done if number == head else 0.0)
+        rows = sim.records[i, record].rows * part
+        if rows <= 0.0:
+            continue
+        for lane in range(op.lane_first, op.lane_after):
+            lanes[lane].batch_rows += rows * lane_share(sim, i, lane, record)
+
+
+@compiled
+def _batch_duration(sim, i):  # type: ignore[no-untyped-def]
+    """Fixed overhead plus the slowest replica: its task, its shards, their rows, and state it must load first."""
+    lanes, replicas, hosts = sim.lanes, sim.replicas, sim.hosts
+    op = sim.operators[i]
+    world = sim.world[0]
+    first, after = op.replica_first, op.replica_first + op.replica_count
+    op.batch_replicas = after - first
+    for r in range(first, after):
+        replicas[r].batch_work_s = world.batch_task_s
+        replicas[r].batch_host = replicas[r].host
+        if replicas[r].host >= 0:
+            hosts[replicas[r].host].running += 1.0
+    for lane in range(op.lane_first, op.lane_after):
+        work = lanes[lane].batch_rows * op.service_s
+        if op.grouping == SHARED:
+            for r in range(first, after):
+                replicas[r].batch_work_s += work / (after - first)
+            continue
+        if op.grouping == KEY:
+            work += world.batch_shard_s  # every shard is opened and committed, rows or none
+        replicas[lanes[lane].replica].batch_work_s += work + lanes[lane].load_s
+        lanes[lane].load_s = 0.0
+    slowest = 0.0
+    for r in range(first, after):
+        host = replicas[r].host
+        crowd = 1.0
+        if host >= 0 and hosts[host].cores > 0:
+            crowd = max(1.0, hosts[host].running / hosts[host].cores)
+        replicas[r].batch_work_s *= crowd
+        slowest = max(slowest, replicas[r].batch_work_s)
+    return world.batch_fixed_s + slowest
+
+
+@compiled
+def _work_on_batch(sim, begin, end, i):  # type: ignore[no-untyped-def]
+    """Count the time for which replicas and hosts are busy between `begin` and `end`."""
+    replicas, hosts = sim.replicas, sim.hosts
+    op = sim.operators[i]
+    fixed = op.batch_end_s - op.batch_start_s
+    first, after = op.replica_first, op.replica_first + op.batch_replicas
+    for r in range(first, after):
+        fixed = min(fixed, op.batch_end_s - op.batch_start_s - replicas[r].batch_work_s)
+    for r in range(first, after):
+        start = op.batch_start_s + max(0.0, fixed)
+        busy = max(0.0, min(end, start + replicas[r].batch_work_s) - max(begin, start))
+        replicas[r].busy_s += busy
+        host = replicas[r].batch_host
+        if host >= 0:
+            hosts[host].busy_s += busy / max(1.0, hosts[host].running / max(1.0, hosts[host].cores))
+
+
+@compiled
+def _finish_batch(sim, i):  # type: ignore[no-untyped-def]
+    """Commit: every row of the batch leaves at its end."""
+    lanes, replicas, hosts = sim.lanes, sim.replicas, sim.hosts
+    op = sim.operators[i]
+    records = sim.records.shape[1]
+    for number in range(op.batch_head, min(op.batch_head_to + 1, op.record_next)):
+        begin = op.batch_done if number == op.batch_head else 0.0
+        to = op.batch_done_to if number == op.batch_head_to else 1.0
+        if to > begin:
+            output(sim, i, number & (records - 1), begin, to, to - begin, op.batch_end_s)
+    for r in range(op.replica_first, op.replica_first + op.batch_replicas):
+        if replicas[r].batch_host >= 0:
+            host = replicas[r].batch_host
+            hosts[host].running = max(0.0, hosts[host].running - 1.0)
+    for lane in range(op.lane_first, op.lane_after):
+        rows = min(lanes[lane].batch_rows, lanes[lane].rows)
+        lanes[lane].rows -= rows
+        lanes[lane].busy_s += rows * op.service_s
+        op.processed += rows
+        lanes[lane].batch_rows = 0.0
+    op.batch_committed_s = op.batch_end_s
+    op.batch_active = 0

@@ -1,0 +1,168 @@
+"""The kernel and its arrays behind a small interface: run, route, pause, and read what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from springtide.backends.simulator import arrays
+from springtide.backends.simulator.arrays import Floats, Ints, Simulation
+from springtide.backends.simulator.kernel import EMITTED_FULL, ENTRIES_FULL, RECORDS_FULL, run_steps
+from springtide.backends.simulator.settings import SimulatorSettings
+from springtide.backends.simulator.topology import KeySpace, new_simulation
+from springtide.model.allocation import OperatorAllocation
+from springtide.model.application import Application
+
+
+class Engine:
+    """Knows operators, lanes, replicas and hosts by number only; `SimulatorBackend` knows them by name."""
+
+    def __init__(
+        self, application: Application, settings: SimulatorSettings, source_rows: Floats, seed: int, host_slots: int
+    ) -> None:
+        self.application = application
+        self.step = 0
+        self.steps = source_rows.shape[1]
+        self._source_rows = source_rows
+        self._next_operator = 0
+        self._rng = np.random.default_rng([seed, 1])
+        self._key_spaces = {
+            i: KeySpace(o.keys, o.shards, np.random.default_rng([seed, 2, i]))
+            for i, o in enumerate(application.operators)
+            if o.keyed
+        }
+        self._sim = new_simulation(application, settings, self.steps, host_slots)
+        for i, keys in self._key_spaces.items():
+            self._sim.share[self.lanes(i), 0] = keys.shares()
+
+    @property
+    def state(self) -> Simulation:
+        """The arrays themselves, for whoever measures; they are replaced when they grow, so do not keep them."""
+        return self._sim
+
+    def lanes(self, operator: int) -> slice:
+        of = self._sim.operators[operator]
+        return slice(int(of["lane_first"]), int(of["lane_after"]))
+
+    def replicas(self, operator: int) -> slice:
+        of = self._sim.operators[operator]
+        return slice(int(of["replica_first"]), int(of["replica_first"] + of["replica_count"]))
+
+    def lanes_on(self, operator: int, slot: int) -> list[int]:
+        """The operator's lanes that are served on a host."""
+        lanes = self.lanes(operator)
+        at = self.lane_hosts()[lanes]
+        return [int(lane) for lane in np.flatnonzero(at == slot)]
+
+    def lane_hosts(self) -> Ints:
+        """The host of each lane; of a queue shared by several replicas, the first one's."""
+        return np.asarray(self._sim.replicas["host"][self._sim.lanes["replica"]])
+
+    def run_to(self, step: int) -> None:
+        """Simulate up to `step`, giving the kernel more room whenever it asks for it."""
+        while self.step < step:
+            full, self.step, self._next_operator = run_steps(
+                self._sim, self._source_rows, self.step, self._next_operator, step, self._rng
+            )
+            if full == RECORDS_FULL:
+                self._sim = arrays.with_more_records(self._sim)
+            elif full == ENTRIES_FULL:
+                self._sim = arrays.with_more_entries(self._sim)
+            elif full == EMITTED_FULL:
+                self._sim = arrays.with_more_emitted(self._sim)
+
+    def set_host(self, slot: int, cores: float, bandwidth_bytes_per_s: float) -> None:
+        self._sim.hosts["cores"][slot] = cores
+        self._sim.hosts["bandwidth"][slot] = bandwidth_bytes_per_s
+
+    def route(self, operator: int, placed: OperatorAllocation, slots: Mapping[str, int]) -> None:
+        """Put an operator's replicas on hosts and its lanes on replicas; waiting rows stay in their lanes."""
+        of = self._sim.operators[operator]
+        first, before = int(of["replica_first"]), int(of["replica_count"])
+        replica_host = self._sim.replicas["host"]
+        replica_host[first : of["replica_after"]] = -1
+        replica_host[first : first + placed.replicas] = [slots[h] for h in placed.replica_hosts]
+        self._sim.operators["replica_count"][operator] = placed.replicas
+        lanes = self.lanes(operator)
+        if placed.shard_replicas:
+            self._sim.lanes["replica"][lanes] = first + np.asarray(placed.shard_replicas)
+            return
+        # A lane that is switched off hands what waits in it to the replicas that stay.
+        self._sim.lanes["replica"][lanes] = first + np.arange(lanes.stop - lanes.start) % placed.replicas
+        if before != placed.replicas:
+            self._set_shares(operator, _even_shares(lanes.stop - lanes.start, placed.replicas))
+            self._sim.levels[min(of["level_first"] + before, of["level_after"]) : of["level_after"]] = 0.0
+
+    def shuffle_keys(self, operator: int) -> None:
+        keys = self._key_spaces[operator]
+        keys.shuffle()
+        self._set_shares(operator, keys.shares())
+
+    def _set_shares(self, operator: int, shares: Floats) -> None:
+        """Begin a new epoch; records that came before keep the shares of theirs."""
+        of = self._sim.operators[operator]
+        epoch = int(of["epoch"]) + 1
+        waiting = of["record_next"] > of["record_first"]
+        oldest_record = int(of["record_first"]) % self._sim.records.shape[1]
+        oldest = int(self._sim.records[operator, oldest_record]["epoch"]) if waiting else epoch
+        while epoch - oldest >= self._sim.share.shape[1]:
+            self._sim = arrays.with_more_epochs(self._sim)
+        self._sim.operators["epoch"][operator] = epoch
+        self._sim.share[self.lanes(operator), epoch % self._sim.share.shape[1]] = shares
+
+    def set_levels(self, operator: int, utilisation: Floats) -> None:
+        """U of PSPS Algorithm 1 at the end of an interval: the measured utilisation of each replica (equation 5)."""
+        of = self._sim.operators[operator]
+        if of["level_after"] > of["level_first"]:
+            self._sim.levels[of["level_first"] : of["level_first"] + len(utilisation)] = np.minimum(1.0, utilisation)
+
+    def host_shares(self, operator: int) -> Floats:
+        """The part of an operator's rows that is processed on each host."""
+        if self.application.operators[operator].keyed:
+            lanes = self.lanes(operator)
+            shares = self._sim.share[lanes, int(self._sim.operators["epoch"][operator]) % self._sim.share.shape[1]]
+            at = self._sim.replicas["host"][self._sim.lanes["replica"][lanes]]
+        else:
+            at = self._sim.replicas["host"][self.replicas(operator)]
+            shares = np.full(len(at), 1.0 / len(at))
+        return np.bincount(at[at >= 0], weights=shares[at >= 0], minlength=len(self._sim.hosts)).astype(np.float64)
+
+    def set_traffic(self, edge_delay_s: Floats, bytes_per_row: Floats) -> None:
+        self._sim.edges["delay_s"] = edge_delay_s
+        self._sim.bytes_per_row[:] = bytes_per_row
+
+    def pause_operator(self, operator: int, until_s: float) -> None:
+        paused = self._sim.operators["paused_until_s"]
+        paused[operator] = max(paused[operator], until_s)
+
+    def pause_lane(self, operator: int, lane: int, until_s: float) -> None:
+        paused = self._sim.lanes["paused_until_s"][self.lanes(operator)]
+        paused[lane] = max(paused[lane], until_s)
+
+    def load_state(self, operator: int, lane: int, duration_s: float) -> None:
+        """Let the next micro-batch spend time on loading a shard that has come from another host."""
+        self._sim.lanes["load_s"][self.lanes(operator)][lane] += duration_s
+
+    def repeat_batch(self, operator: int, from_s: float) -> None:
+        """Run the micro-batch that an operator is in, if any, once more from its start."""
+        of = self._sim.operators[operator : operator + 1]
+        if of["batch_active"][0]:
+            of["batch_end_s"] = from_s + of["batch_end_s"] - of["batch_start_s"]
+
+    def drop_queue(self, operator: int) -> None:
+        """Lose everything that waits, as a restarted Storm topology does; it is counted."""
+        of = self._sim.operators[operator : operator + 1]
+        lanes = self._sim.lanes[self.lanes(operator)]
+        lost = lanes["rows"] - (lanes["batch_rows"] if of["batch_active"][0] else 0.0)
+        of["dropped_full"] += lost.sum()
+        lanes["rows"] -= lost
+        lanes["head"] = of["record_next"][0]
+        lanes["done"] = 0.0
+        of["backlog"] = lanes["rows"].sum()
+
+
+def _even_shares(lanes: int, replicas: int) -> Floats:
+    if lanes == 1:
+        return np.ones(1)
+    return np.where(np.arange(lanes) < replicas, 1.0 / replicas, 0.0)

@@ -1,0 +1,61 @@
+"""observe -> analyze -> plan -> execute, over any backend, until a given time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from springtide.analyze.demand import propagate
+from springtide.analyze.outcome import compare
+from springtide.execute.diff import actions
+from springtide.model.allocation import Pool
+from springtide.model.application import Application
+from springtide.model.decision import Decision
+from springtide.model.observation import Observation
+from springtide.model.protocols import AnyPolicy, Backend, Forecast, Recorder, View
+
+
+def no_forecast(_: Observation) -> Forecast | None:
+    return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControlLoop:
+    """One decision at the end of every interval, and its outcome one interval later."""
+
+    application: Application
+    pool: Pool
+    policy: AnyPolicy
+    interval_s: float
+    forecast: Callable[[Observation], Forecast | None] = no_forecast
+
+    def run(self, backend: Backend, recorder: Recorder, until_s: float) -> None:
+        clock = backend.clock
+        memory = self.policy.start()
+        previous: Decision | None = None
+        while clock.now_s() < until_s:
+            clock.advance_to(min(clock.now_s() + self.interval_s, until_s))
+
+            observation = backend.observe()
+            recorder.observation(observation)
+            if previous is not None:
+                recorder.outcome(compare(previous.expected, observation), observation.end_s)
+
+            decision, memory = self.policy.decide(self._view(observation), memory)
+            if decision.planned is not observation.requested:
+                decision.planned.check(self.application)
+
+            wanted = actions(observation.requested, decision.planned)
+            backend.apply(wanted)
+            recorder.decision(observation, decision, wanted)
+            previous = decision
+
+    def _view(self, observation: Observation) -> View:
+        rates = {name: rows / observation.interval_s for name, rows in observation.source_rows.items()}
+        return View(
+            application=self.application,
+            pool=self.pool,
+            observation=observation,
+            demand_rows_per_s=propagate(self.application, rates),
+            forecast=self.forecast(observation),
+        )

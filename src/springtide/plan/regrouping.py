@@ -1,0 +1,142 @@
+"""From a host for every unit back to an allocation: shards are regrouped into replicas inside each host.
+
+All replicas of one host share its state, so regrouping inside a host moves none (Elasticutor, Wang et al. 2019, section 3.2).
+Rules:
+
+* a host that holds shards of an operator has as many replicas of it as their load needs at the target utilisation, at
+  least one, and never more than it has cores or shards;
+* all of them together are no more than the operator's `replica_limit`; where that is short, the most loaded get more;
+* a shard stays with the replica it has if that is still on the shard's host, unless the replicas are out of balance;
+* replicas keep their number if they can, so that few routes change.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from springtide.model.allocation import Allocation, OperatorAllocation
+from springtide.model.protocols import View
+from springtide.plan.balancing import balance
+from springtide.plan.loads import moves_by_shard, unit_hosts, unit_loads
+from springtide.plan.placement import Unit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Group:
+    """The shards one replica will serve; `replica` is the number it has now, None for a new one."""
+
+    host: str
+    shards: tuple[int, ...]
+    replica: int | None
+
+
+def move_units(
+    view: View, allocation: Allocation, moves: Mapping[Unit, str], hosts: tuple[str, ...], target: float
+) -> Allocation:
+    """The allocation on `hosts` once the units have moved; only operators that this touches are regrouped."""
+    if not moves and hosts == allocation.hosts:
+        return allocation
+    destinations: dict[str, dict[int, str]] = {}
+    for unit, host in moves.items():
+        destinations.setdefault(unit.operator, {})[unit.index] = host
+    staying = set(hosts)
+    operators = dict(allocation.operators)
+    for name, placed in allocation.operators.items():
+        # A replica that serves no shard is not a unit, yet it must leave a host that goes.
+        if name not in destinations and staying.issuperset(placed.replica_hosts):
+            continue
+        moved_to = destinations.get(name, {})
+        now = unit_hosts(view.application.operator(name), placed)
+        operators[name] = arrange(view, name, placed, [moved_to.get(i, host) for i, host in enumerate(now)], target)
+    return Allocation(hosts, operators)
+
+
+def arrange(
+    view: View, name: str, placed: OperatorAllocation, hosts_of_units: Sequence[str], target: float
+) -> OperatorAllocation:
+    """The operator with its units on these hosts, and its shards regrouped by their load at the target utilisation."""
+    operator = view.application.operator(name)
+    if not moves_by_shard(operator):
+        return OperatorAllocation(tuple(hosts_of_units), placed.shard_replicas)
+    loads = unit_loads(view, name, placed).cpu_cores.tolist()
+    shards_on: dict[str, list[int]] = {}
+    for shard, host in enumerate(hosts_of_units):
+        shards_on.setdefault(host, []).append(shard)
+    load_on = {host: sum(loads[s] for s in shards) for host, shards in shards_on.items()}
+    wanted = {
+        host: min(replicas_needed(load_on[host], target), len(shards), view.pool.host.cores)
+        for host, shards in shards_on.items()
+    }
+    counts = _within_limit(wanted, load_on, operator.replica_limit)
+    groups = [g for host, shards in shards_on.items() for g in _group(placed, host, shards, loads, counts[host])]
+    return _numbered(groups, len(hosts_of_units))
+
+
+def replicas_needed(load_cores: float, target: float) -> int:
+    """How many replicas carry the load at no more than the target utilisation; one at least.
+
+    >>> replicas_needed(1.2, 0.6), replicas_needed(1.3, 0.6), replicas_needed(0.0, 0.6)
+    (2, 3, 1)
+    """
+    return max(1, math.ceil(load_cores / target - 1e-9))
+
+
+def _within_limit(wanted: Mapping[str, int], load_on: Mapping[str, float], limit: int) -> dict[str, int]:
+    """One replica per host, and then one at a time where the replicas are busiest, while there are any to give."""
+    if sum(wanted.values()) <= limit:
+        return dict(wanted)
+    counts = dict.fromkeys(wanted, 1)
+    for _ in range(limit - len(counts)):
+        short = [host for host, count in counts.items() if count < wanted[host]]
+        counts[max(short, key=lambda host: load_on[host] / counts[host])] += 1
+    return counts
+
+
+def _group(placed: OperatorAllocation, host: str, shards: Sequence[int], loads: Sequence[float], count: int) -> list[_Group]:
+    """The shards of one host in at most `count` groups; shards whose replica stays remain with it where balance allows."""
+    its_loads = [loads[s] for s in shards]
+    present = [r for r, its_host in enumerate(placed.replica_hosts) if its_host == host]
+    served = dict.fromkeys(present, 0.0)
+    for shard in shards:
+        if placed.shard_replicas[shard] in served:
+            served[placed.shard_replicas[shard]] += loads[shard]
+    busiest_first = sorted(present, key=lambda r: (-served[r], r))
+    replicas: list[int | None] = [*sorted(busiest_first[:count])]
+    replicas += [None] * (count - len(replicas))
+    position = {replica: i for i, replica in enumerate(replicas) if replica is not None}
+    routes = _dealt([position.get(placed.shard_replicas[s]) for s in shards], its_loads, count)
+    balanced = balance(its_loads, routes, count)
+    members: list[list[int]] = [[] for _ in replicas]
+    for shard, i in zip(shards, balanced, strict=True):
+        members[i].append(shard)
+    return [_Group(host=host, shards=tuple(m), replica=r) for r, m in zip(replicas, members, strict=True) if m]
+
+
+def _dealt(routes: Sequence[int | None], loads: Sequence[float], count: int) -> list[int]:
+    """Shards without a replica go, by decreasing load, to the replica with the least to do by then."""
+    dealt = [-1 if r is None else r for r in routes]
+    totals = [0.0] * count
+    for replica, load in zip(dealt, loads, strict=True):
+        if replica >= 0:
+            totals[replica] += load
+    homeless = [i for i, replica in enumerate(dealt) if replica < 0]
+    for i in sorted(homeless, key=lambda i: (-loads[i], i)):
+        dealt[i] = totals.index(min(totals))
+        totals[dealt[i]] += loads[i]
+    return dealt
+
+
+def _numbered(groups: Sequence[_Group], shards: int) -> OperatorAllocation:
+    """Replicas keep their number where it is still in use; all others take the numbers that are left, in order."""
+    kept = {g.replica for g in groups if g.replica is not None and g.replica < len(groups)}
+    free = iter([n for n in range(len(groups)) if n not in kept])
+    replica_hosts = [""] * len(groups)
+    shard_replicas = [0] * shards
+    for group in groups:
+        number = group.replica if group.replica in kept and group.replica is not None else next(free)
+        replica_hosts[number] = group.host
+        for shard in group.shards:
+            shard_replicas[shard] = number
+    return OperatorAllocation(tuple(replica_hosts), tuple(shard_replicas))

@@ -1,0 +1,74 @@
+"""From hosts that a threshold policy has marked to its decision and memory: resize, relocate, and say why.
+
+Everything is planned from what was requested. When no host is marked and no operator's streak is long enough, nothing is
+computed that a hold does not need: an application may have a thousand operators.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from springtide.model.decision import Decision, Expectation, WhyNot
+from springtide.model.protocols import View
+from springtide.plan.loads import expected_utilisation
+from springtide.plan.relocation import Relocation, least_hosts, relocate
+from springtide.plan.resizing import replica_verdicts, resize
+from springtide.plan.thresholds import Marked, ThresholdMemory, Thresholds, counted
+
+
+def respond(view: View, memory: ThresholdMemory, marked: Marked, thresholds: Thresholds) -> tuple[Decision, ThresholdMemory]:
+    """The decision for the marked hosts, and the memory for the next interval.
+
+    Relocation comes before resizing, so that a saturated operator finds the room that moves have made.
+    """
+    relocated = _relocated(view, memory, marked, thresholds)
+    streaks = counted(memory.operator_streaks, replica_verdicts(view, thresholds))
+    resized = resize(view, relocated.allocation, streaks, thresholds)
+    decision = Decision(
+        planned=resized.allocation,
+        reason=_reason(marked, relocated, resized.steps),
+        expected=Expectation(utilisation=expected_utilisation(view, resized.allocation)),
+        why_not=(*relocated.why_not, *resized.why_not),
+    )
+    memory = replace(
+        memory,
+        running=frozenset(h.name for h in view.observation.running_hosts),
+        # An operator that was looked at counts anew, whether or not anything could be done for it.
+        operator_streaks={name: streak for name, streak in streaks.items() if abs(streak) < thresholds.consecutive},
+    )
+    return decision, memory
+
+
+def _relocated(view: View, memory: ThresholdMemory, marked: Marked, thresholds: Thresholds) -> Relocation:
+    """The marked hosts relocated, but for those that must not be touched; nothing is computed when no other is left."""
+    forbidden = {
+        host: f"it is in its grace period until {memory.grace_until_s[host]:g} s"
+        for host in (*marked.overloaded, *marked.underloaded)
+        if host in memory.grace_until_s
+    }
+    if len(view.requested.hosts) <= view.pool.min_hosts:
+        forbidden |= dict.fromkeys(marked.underloaded, least_hosts(view))
+    refused = tuple(
+        WhyNot(thresholds.name, f"{verb} {host} ({finding})", forbidden[host])
+        for verb, hosts in (("relieve", marked.overloaded), ("release", marked.underloaded))
+        for host, finding in hosts.items()
+        if host in forbidden
+    )
+    permitted = marked.without(forbidden)
+    if not (permitted.overloaded or permitted.underloaded):
+        return Relocation(allocation=view.requested, steps=(), why_not=refused)
+    relocated = relocate(view, permitted, memory.grace_until_s, thresholds)
+    return replace(relocated, why_not=(*refused, *relocated.why_not))
+
+
+def _reason(marked: Marked, relocated: Relocation, resized: tuple[str, ...]) -> str:
+    """What is done and why; or, if hosts are marked and nothing moves, the first obstacle; or why no host is marked."""
+    if relocated.steps:
+        return "; ".join(part for part in (marked.headline, *relocated.steps, *resized) if part)
+    if resized:
+        return "; ".join(resized)
+    if not relocated.why_not:
+        return marked.otherwise
+    first, *others = relocated.why_not
+    more = f" (and {len(others)} more)" if others else ""
+    return "; ".join(part for part in (marked.headline, f"hold: cannot {first.what}, because {first.why}{more}") if part)
