@@ -22,13 +22,13 @@ from springtide.model.protocols import AnyPolicy, View
 INTERVAL_S = 20.0
 POOL = Pool(host=HostType(cores=4), min_hosts=1, max_hosts=10)
 
-Loads = Mapping[str, float | Sequence[float]]
+Cores = Mapping[str, float | Sequence[float]]
 
 
 def view(
     application: Application,
     placed: Allocation,
-    loads: Loads,
+    loads: Cores,
     *,
     index: int = 0,
     pool: Pool = POOL,
@@ -59,7 +59,7 @@ def view(
 
 
 def play(
-    policy: AnyPolicy, application: Application, placed: Allocation, loads: Sequence[Loads], pool: Pool = POOL
+    policy: AnyPolicy, application: Application, placed: Allocation, loads: Sequence[Cores], pool: Pool = POOL
 ) -> Iterator[Decision]:
     """The policy's decisions, one per interval; each is carried out at once and seen in the next interval."""
     memory = policy.start()

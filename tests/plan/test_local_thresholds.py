@@ -204,6 +204,16 @@ def test_what_is_too_large_for_any_host_stays_and_the_rest_moves() -> None:
     assert decision.planned.operators["q2"].replica_hosts == ("host-1",)
 
 
+def test_an_operator_at_its_replica_limit_leaves_a_host_entirely_or_not_at_all() -> None:
+    app = application(operator("big", shards=1), operator("two", shards=3, max_replicas=2))
+    placed = placed_on(big=shards(0), two=shards(0, 0, 1))
+    loads = {"big": 2.5, "two": [1.6, 1.6, 1.0]}  # the new host has room for one of the two shards on host-0, not for both
+    decision = decide(view(app, placed, loads, pool=replace(POOL, max_hosts=3)), ripe(host_0=2))
+    assert decision.planned.hosts == ("host-0", "host-1")
+    assert shard_hosts(decision, "two") == ["host-0", "host-0", "host-1"]
+    assert decision.why_not[0].why == "no host has room for it below 0.60, and its operator may have no more replicas"
+
+
 def test_replicas_without_shards_move_one_by_one() -> None:
     app = application(operator("parse", grouping=Grouping.SHUFFLE), operator("count"))
     placed = placed_on(parse=replicas(0, 0, 0, 0), count=shards(*[0] * 8))

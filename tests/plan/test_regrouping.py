@@ -8,7 +8,7 @@ from observations import placed_on, shards, view
 from factories import application, operator
 from springtide.model.allocation import Allocation, OperatorAllocation
 from springtide.model.application import Grouping
-from springtide.plan.loads import unit_hosts, units_on
+from springtide.plan.loads import Loads, unit_hosts
 from springtide.plan.regrouping import arrange, move_units, replicas_needed
 
 unhurried = settings(deadline=None)
@@ -21,7 +21,7 @@ def arranged(
     placed: OperatorAllocation, hosts: list[int], load: float | list[float], name: str = "count"
 ) -> OperatorAllocation:
     all_placed = placed_on(hosts=4, parse=(0,), count=shards(*[0] * 8), two=shards(*[0] * 8)).with_operator(name, placed)
-    return arrange(view(APP, all_placed, {name: load}), name, placed, [f"host-{h}" for h in hosts], TARGET)
+    return arrange(Loads(view(APP, all_placed, {name: load})), name, placed, [f"host-{h}" for h in hosts], TARGET)
 
 
 def test_a_host_has_as_many_replicas_as_its_load_needs() -> None:
@@ -77,9 +77,9 @@ def test_a_hot_shard_gets_a_replica_of_its_own_and_the_idle_rest_another() -> No
 
 def test_a_replica_of_an_operator_without_shards_only_changes_its_host() -> None:
     placed = placed_on(hosts=3, parse=(0, 1), count=shards(*[0] * 8), two=shards(*[0] * 8))
-    seen = view(APP, placed, {"parse": 1.0})
-    unit = units_on(seen, placed, "host-1")[0]
-    after = move_units(seen, placed, {unit: "host-2"}, ("host-0", "host-2"), TARGET)
+    loads = Loads(view(APP, placed, {"parse": 1.0}))
+    unit = loads.units_on(placed, "host-1")[0]
+    after = move_units(loads, placed, {unit: "host-2"}, ("host-0", "host-2"), TARGET)
     assert after.operators["parse"].replica_hosts == ("host-0", "host-2")
     assert after.operators["count"] is placed.operators["count"]
 
@@ -87,13 +87,13 @@ def test_a_replica_of_an_operator_without_shards_only_changes_its_host() -> None
 def test_an_idle_replica_leaves_a_host_that_goes() -> None:
     idle = OperatorAllocation(("host-0", "host-1"), (0,) * 8)
     placed = placed_on(parse=(0,), count=idle, two=shards(*[0] * 8))
-    after = move_units(view(APP, placed, {}), placed, {}, ("host-0",), TARGET)
+    after = move_units(Loads(view(APP, placed, {})), placed, {}, ("host-0",), TARGET)
     assert after.operators["count"].replica_hosts == ("host-0",)
 
 
 def test_nothing_to_move_is_no_change() -> None:
     placed = placed_on(parse=(0,), count=shards(*[0] * 8), two=shards(*[0] * 8))
-    assert move_units(view(APP, placed, {}), placed, {}, placed.hosts, TARGET) is placed
+    assert move_units(Loads(view(APP, placed, {})), placed, {}, placed.hosts, TARGET) is placed
 
 
 @pytest.mark.parametrize(("load", "needed"), [(0.0, 1), (0.6, 1), (0.61, 2), (1.8, 3)])

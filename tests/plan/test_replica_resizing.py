@@ -1,11 +1,12 @@
 """More replicas where one is saturated, fewer where fewer would do, on the hosts the operator is on."""
 
 import pytest
-from observations import Loads, placed_on, shards, view
+from observations import Cores, placed_on, shards, view
 
 from factories import application, operator
 from springtide.model.allocation import Allocation, OperatorAllocation
 from springtide.model.application import Grouping
+from springtide.plan.loads import Loads
 from springtide.plan.policies.local_thresholds import LocalThresholds
 from springtide.plan.resizing import Resizing, replica_verdicts, resize
 
@@ -18,13 +19,13 @@ PLACED = placed_on(hosts=2, parse=(0,), count=shards(*[0] * 8), one=shards(1, 1,
 RULES = LocalThresholds(consecutive=2)
 
 
-def verdicts(placed: Allocation, loads: Loads) -> dict[str, int]:
+def verdicts(placed: Allocation, loads: Cores) -> dict[str, int]:
     return replica_verdicts(view(APP, placed, loads), RULES)
 
 
-def resized(placed: Allocation, loads: Loads, **streaks: int) -> Resizing:
+def resized(placed: Allocation, loads: Cores, **streaks: int) -> Resizing:
     seen = view(APP, placed, loads)
-    return resize(seen, seen.requested, streaks, RULES)
+    return resize(Loads(seen), seen.requested, streaks, RULES)
 
 
 def test_a_saturated_replica_is_seen_whatever_the_others_do() -> None:
@@ -77,6 +78,15 @@ def test_a_keyed_operator_is_regrouped_inside_its_host() -> None:
     after = resized(PLACED, {"count": 1.6}, count=2)
     assert after.allocation.operators["count"].replica_hosts == ("host-0",) * 3
     assert "regroup its shards from 1 into 3 replicas" in after.steps[0]
+
+
+def test_no_host_loses_replicas_while_one_is_saturated() -> None:
+    halves = OperatorAllocation(("host-0", "host-1", "host-1"), (0, 0, 0, 0, 1, 1, 2, 2))
+    loads = {"count": [0.3] * 4 + [0.05] * 4}
+    grown = resized(PLACED.with_operator("count", halves), loads, count=2).allocation.operators["count"]
+    assert sorted(grown.replica_hosts) == ["host-0", "host-0", "host-1", "host-1"]
+    shrunk = resized(PLACED.with_operator("count", halves), {"count": 0.2}, count=-2).allocation.operators["count"]
+    assert sorted(shrunk.replica_hosts) == ["host-0", "host-1"]
 
 
 def test_a_shard_cannot_be_split() -> None:

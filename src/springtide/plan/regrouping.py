@@ -13,27 +13,29 @@ Rules:
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from springtide.model.allocation import Allocation, OperatorAllocation
-from springtide.model.protocols import View
 from springtide.plan.balancing import balance
-from springtide.plan.loads import moves_by_shard, unit_hosts, unit_loads
+from springtide.plan.loads import Loads, moves_by_shard, unit_hosts
 from springtide.plan.placement import Unit
+
+_NEW = -1  # the number of a replica that does not have one yet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Group:
-    """The shards one replica will serve; `replica` is the number it has now, None for a new one."""
+    """The shards one replica will serve; `replica` is the number it has now."""
 
     host: str
     shards: tuple[int, ...]
-    replica: int | None
+    replica: int
 
 
 def move_units(
-    view: View, allocation: Allocation, moves: Mapping[Unit, str], hosts: tuple[str, ...], target: float
+    loads: Loads, allocation: Allocation, moves: Mapping[Unit, str], hosts: tuple[str, ...], target: float
 ) -> Allocation:
     """The allocation on `hosts` once the units have moved; only operators that this touches are regrouped."""
     if not moves and hosts == allocation.hosts:
@@ -48,29 +50,33 @@ def move_units(
         if name not in destinations and staying.issuperset(placed.replica_hosts):
             continue
         moved_to = destinations.get(name, {})
-        now = unit_hosts(view.application.operator(name), placed)
-        operators[name] = arrange(view, name, placed, [moved_to.get(i, host) for i, host in enumerate(now)], target)
+        now = unit_hosts(loads.view.application.operator(name), placed)
+        operators[name] = arrange(loads, name, placed, [moved_to.get(i, host) for i, host in enumerate(now)], target)
     return Allocation(hosts, operators)
 
 
 def arrange(
-    view: View, name: str, placed: OperatorAllocation, hosts_of_units: Sequence[str], target: float
+    loads: Loads, name: str, placed: OperatorAllocation, hosts_of_units: Sequence[str], target: float, *, shrink: bool = True
 ) -> OperatorAllocation:
-    """The operator with its units on these hosts, and its shards regrouped by their load at the target utilisation."""
-    operator = view.application.operator(name)
+    """The operator with its units on these hosts, and its shards regrouped by their load at the target utilisation.
+
+    Without `shrink`, a host keeps at least as many replicas as it has.
+    """
+    operator = loads.view.application.operator(name)
     if not moves_by_shard(operator):
         return OperatorAllocation(tuple(hosts_of_units), placed.shard_replicas)
-    loads = unit_loads(view, name, placed).cpu_cores.tolist()
+    cores = loads.of_operator(name, placed).cpu_cores.tolist()
     shards_on: dict[str, list[int]] = {}
     for shard, host in enumerate(hosts_of_units):
         shards_on.setdefault(host, []).append(shard)
-    load_on = {host: sum(loads[s] for s in shards) for host, shards in shards_on.items()}
+    load_on = {host: sum(cores[s] for s in shards) for host, shards in shards_on.items()}
+    present = Counter(() if shrink else placed.replica_hosts)
     wanted = {
-        host: min(replicas_needed(load_on[host], target), len(shards), view.pool.host.cores)
+        host: min(max(replicas_needed(load_on[host], target), present[host]), len(shards), loads.view.pool.host.cores)
         for host, shards in shards_on.items()
     }
     counts = _within_limit(wanted, load_on, operator.replica_limit)
-    groups = [g for host, shards in shards_on.items() for g in _group(placed, host, shards, loads, counts[host])]
+    groups = [g for host, shards in shards_on.items() for g in _group(placed, host, shards, cores, counts[host])]
     return _numbered(groups, len(hosts_of_units))
 
 
@@ -102,26 +108,25 @@ def _group(placed: OperatorAllocation, host: str, shards: Sequence[int], loads: 
     for shard in shards:
         if placed.shard_replicas[shard] in served:
             served[placed.shard_replicas[shard]] += loads[shard]
-    busiest_first = sorted(present, key=lambda r: (-served[r], r))
-    replicas: list[int | None] = [*sorted(busiest_first[:count])]
-    replicas += [None] * (count - len(replicas))
-    position = {replica: i for i, replica in enumerate(replicas) if replica is not None}
-    routes = _dealt([position.get(placed.shard_replicas[s]) for s in shards], its_loads, count)
+    kept = sorted(sorted(present, key=lambda r: (-served[r], r))[:count])
+    position = {replica: i for i, replica in enumerate(kept)}
+    routes = _dealt([position.get(placed.shard_replicas[s], _NEW) for s in shards], its_loads, count)
     balanced = balance(its_loads, routes, count)
-    members: list[list[int]] = [[] for _ in replicas]
+    members: list[list[int]] = [[] for _ in range(count)]
     for shard, i in zip(shards, balanced, strict=True):
         members[i].append(shard)
+    replicas = [*kept, *[_NEW] * (count - len(kept))]
     return [_Group(host=host, shards=tuple(m), replica=r) for r, m in zip(replicas, members, strict=True) if m]
 
 
-def _dealt(routes: Sequence[int | None], loads: Sequence[float], count: int) -> list[int]:
+def _dealt(routes: Sequence[int], loads: Sequence[float], count: int) -> list[int]:
     """Shards without a replica go, by decreasing load, to the replica with the least to do by then."""
-    dealt = [-1 if r is None else r for r in routes]
+    dealt = list(routes)
     totals = [0.0] * count
-    for replica, load in zip(dealt, loads, strict=True):
-        if replica >= 0:
+    for replica, load in zip(routes, loads, strict=True):
+        if replica != _NEW:
             totals[replica] += load
-    homeless = [i for i, replica in enumerate(dealt) if replica < 0]
+    homeless = [i for i, replica in enumerate(routes) if replica == _NEW]
     for i in sorted(homeless, key=lambda i: (-loads[i], i)):
         dealt[i] = totals.index(min(totals))
         totals[dealt[i]] += loads[i]
@@ -130,12 +135,12 @@ def _dealt(routes: Sequence[int | None], loads: Sequence[float], count: int) -> 
 
 def _numbered(groups: Sequence[_Group], shards: int) -> OperatorAllocation:
     """Replicas keep their number where it is still in use; all others take the numbers that are left, in order."""
-    kept = {g.replica for g in groups if g.replica is not None and g.replica < len(groups)}
+    kept = {g.replica for g in groups if 0 <= g.replica < len(groups)}
     free = iter([n for n in range(len(groups)) if n not in kept])
     replica_hosts = [""] * len(groups)
     shard_replicas = [0] * shards
     for group in groups:
-        number = group.replica if group.replica in kept and group.replica is not None else next(free)
+        number = group.replica if group.replica in kept else next(free)
         replica_hosts[number] = group.host
         for shard in group.shards:
             shard_replicas[shard] = number

@@ -24,7 +24,7 @@ from springtide.model.allocation import Allocation, new_host_names
 from springtide.model.decision import WhyNot
 from springtide.model.observation import HostState
 from springtide.model.protocols import View
-from springtide.plan.loads import bins, empty_bin, moves_by_shard, unit_hosts, units_on
+from springtide.plan.loads import Loads, moves_by_shard, unit_hosts
 from springtide.plan.placement import Bin, Unit, place
 from springtide.plan.regrouping import move_units
 from springtide.plan.subset_sum import smallest_sum_reaching
@@ -45,12 +45,16 @@ class Relocation:
 class _Draft:
     """How far a plan has come: what is free, up to the target, on each host that it keeps, and what it moves where."""
 
-    view: View
+    loads: Loads
     thresholds: Thresholds
     bins: Mapping[str, Bin]
     moves: Mapping[Unit, str] = field(default_factory=dict)
     steps: tuple[str, ...] = ()
     why_not: tuple[WhyNot, ...] = ()
+
+    @property
+    def view(self) -> View:
+        return self.loads.view
 
     def and_so(self, step: str) -> _Draft:
         return replace(self, steps=(*self.steps, step))
@@ -67,17 +71,18 @@ class _Draft:
         return ", ".join(host if host in known else f"new {host}" for host in self.bins if host in hosts)
 
 
-def relocate(view: View, marked: Marked, resting: Collection[str], thresholds: Thresholds) -> Relocation:
+def relocate(loads: Loads, marked: Marked, resting: Collection[str], thresholds: Thresholds) -> Relocation:
     """The marked hosts relieved or released, as far as possible. Resting hosts are not marked, and take nothing."""
+    view = loads.view
     leaving = {h.name for h in view.observation.hosts.values() if h.state is HostState.RELEASING}
     closed = {*resting, *leaving, *marked.overloaded}
-    free = {b.host: replace(b, receives=b.host not in closed) for b in bins(view, view.requested, thresholds.target)}
-    draft = _relieve(_Draft(view=view, thresholds=thresholds, bins=free), marked.overloaded)
+    free = {b.host: replace(b, receives=b.host not in closed) for b in loads.bins(view.requested, thresholds.target)}
+    draft = _relieve(_Draft(loads=loads, thresholds=thresholds, bins=free), marked.overloaded)
     if len(draft.bins) == len(free):
         for host, finding in marked.underloaded.items():
             draft = _release(draft, host, finding)
     return Relocation(
-        allocation=move_units(view, view.requested, draft.moves, tuple(draft.bins), thresholds.target),
+        allocation=move_units(loads, view.requested, draft.moves, tuple(draft.bins), thresholds.target),
         steps=draft.steps,
         why_not=draft.why_not,
     )
@@ -90,7 +95,8 @@ def _relieve(draft: _Draft, overloaded: Mapping[str, str]) -> _Draft:
     spare = _spare(draft)
     placement = place(origins, _without(draft.bins, origins), spare, draft.view.application)
     moves = _within_replica_limits(draft.view, placement.hosts, origins)
-    free = {**draft.bins, **{b.host: b for b in spare if b.host in moves.values()}}
+    used = set(moves.values())
+    free = {**draft.bins, **{b.host: b for b in spare if b.host in used}}
     draft = replace(draft, bins=_moved(free, origins, moves), moves=moves)
     for host, finding in overloaded.items():
         draft = _reported(draft, finding, surplus[host]) if surplus[host] else _not_relieved(draft, free[host], finding)
@@ -101,8 +107,8 @@ def _surplus(draft: _Draft, free: Bin) -> tuple[Unit, ...]:
     """The units whose leaving brings the host just down to the target, among those that an empty host could take."""
     if free.cpu_cores >= 0:
         return ()
-    empty = empty_bin(draft.view, free.host, draft.thresholds.target)
-    movable = [unit for unit in units_on(draft.view, draft.view.requested, free.host) if empty.fits(unit)]
+    empty = draft.loads.empty_bin(free.host, draft.thresholds.target)
+    movable = [unit for unit in draft.loads.units_on(draft.view.requested, free.host) if empty.fits(unit)]
     chosen = smallest_sum_reaching([unit.cpu_cores for unit in movable], -free.cpu_cores)
     return tuple(movable[i] for i in chosen)
 
@@ -111,7 +117,7 @@ def _spare(draft: _Draft) -> tuple[Bin, ...]:
     """The hosts that may still be rented. The names of hosts that are on their way out are not used again."""
     taken = frozenset({*draft.bins, *draft.view.observation.hosts})
     count = max(0, draft.view.pool.max_hosts - len(draft.bins))
-    return tuple(empty_bin(draft.view, host, draft.thresholds.target) for host in new_host_names(taken, count))
+    return tuple(draft.loads.empty_bin(host, draft.thresholds.target) for host in new_host_names(taken, count))
 
 
 def _without(free: Mapping[str, Bin], origins: Mapping[Unit, str]) -> tuple[Bin, ...]:
@@ -165,10 +171,9 @@ def _reported(draft: _Draft, finding: str, surplus: Sequence[Unit]) -> _Draft:
         draft = draft.and_so(f"{finding}: move {draft.described(moved)} to {draft.destinations(moved)}")
     if stuck:
         most = draft.view.pool.max_hosts
-        why = f"no host has room for it below {draft.thresholds.target:.2f}, and "
-        why += (
-            f"the pool has only {plural(most, 'host')}" if len(draft.bins) >= most else "its operator may have no more replicas"
-        )
+        pool_is_used_up = f"the pool has only {plural(most, 'host')}"
+        limit = pool_is_used_up if len(draft.bins) >= most else "its operator may have no more replicas"
+        why = f"no host has room for it below {draft.thresholds.target:.2f}, and {limit}"
         draft = draft.but_not(f"move {draft.described(stuck)} ({finding})", why)
     return draft
 
@@ -180,7 +185,7 @@ def _release(draft: _Draft, host: str, finding: str) -> _Draft:
     wanted = f"release {host} ({finding})"
     if len(draft.bins) <= draft.view.pool.min_hosts:
         return draft.but_not(wanted, least_hosts(draft.view))
-    units = units_on(draft.view, draft.view.requested, host)
+    units = draft.loads.units_on(draft.view.requested, host)
     others = tuple(b for b in draft.bins.values() if b.host != host)
     placement = place(units, others, (), draft.view.application)
     if placement.unplaced:

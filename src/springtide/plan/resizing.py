@@ -5,7 +5,8 @@ several cores and a replica uses one of them, so a replica can be saturated on a
 
 * an operator is resized once its busiest replica was above the upper threshold for `consecutive` intervals, or its
   replicas would have fitted in fewer at the target utilisation for as many;
-* a keyed operator is regrouped inside the hosts that hold its shards, which moves no state;
+* a keyed operator is regrouped inside the hosts that hold its shards, which moves no state; while one of its replicas is
+  saturated, no host gets fewer of them;
 * an operator without shards gets as many replicas as its load needs at the target, on hosts with room below the upper
   threshold (they mostly carry the load already), or loses its last one;
 * hosts are never added here: a saturated host is overloaded, and relocation's affair.
@@ -14,13 +15,13 @@ several cores and a replica uses one of them, so a replica can be saturated on a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from springtide.model.allocation import Allocation, OperatorAllocation
 from springtide.model.decision import WhyNot
 from springtide.model.protocols import View
-from springtide.plan.loads import bins, moves_by_shard, unit_hosts, unit_loads
-from springtide.plan.placement import Bin, Unit, place
+from springtide.plan.loads import Loads, moves_by_shard, unit_hosts
+from springtide.plan.placement import place
 from springtide.plan.regrouping import arrange, replicas_needed
 from springtide.plan.thresholds import Thresholds
 from springtide.plan.wording import plural
@@ -60,11 +61,12 @@ def _fewest(placed: OperatorAllocation) -> int:
     return len(set(placed.replica_hosts)) if placed.shard_replicas else 1
 
 
-def resize(view: View, allocation: Allocation, streaks: Mapping[str, int], thresholds: Thresholds) -> Resizing:
+def resize(loads: Loads, allocation: Allocation, streaks: Mapping[str, int], thresholds: Thresholds) -> Resizing:
     """The allocation with every operator resized whose streak is long enough, in the order of the application.
 
     Operators whose shards have been regrouped in it already, because some of them moved, are left as they are.
     """
+    view = loads.view
     steps: list[str] = []
     why_not: list[WhyNot] = []
     for operator in view.application.operators:
@@ -73,7 +75,7 @@ def resize(view: View, allocation: Allocation, streaks: Mapping[str, int], thres
         if abs(streak) < thresholds.consecutive or (before.shard_replicas and before != view.requested.operators[name]):
             continue
         finding = _finding(view, name, streak, thresholds)
-        after = _resized(view, allocation, name, streak, thresholds)
+        after = _resized(loads, allocation, name, streak, thresholds)
         if after != before:
             allocation = allocation.with_operator(name, after)
             steps.append(f"{finding}: {_difference(before, after)}")
@@ -82,55 +84,34 @@ def resize(view: View, allocation: Allocation, streaks: Mapping[str, int], thres
     return Resizing(allocation=allocation, steps=tuple(steps), why_not=tuple(why_not))
 
 
-def _resized(view: View, allocation: Allocation, name: str, streak: int, thresholds: Thresholds) -> OperatorAllocation:
+def _resized(loads: Loads, allocation: Allocation, name: str, streak: int, thresholds: Thresholds) -> OperatorAllocation:
     placed = allocation.operators[name]
-    operator = view.application.operator(name)
+    operator = loads.view.application.operator(name)
     if moves_by_shard(operator):
-        return arrange(view, name, placed, unit_hosts(operator, placed), thresholds.target)
+        return arrange(loads, name, placed, unit_hosts(operator, placed), thresholds.target, shrink=streak < 0)
     if streak < 0:
-        return OperatorAllocation(placed.replica_hosts[:-1], placed.shard_replicas)
-    return _with_more_replicas(view, allocation, name, thresholds)
-
-
-def _with_more_replicas(view: View, allocation: Allocation, name: str, thresholds: Thresholds) -> OperatorAllocation:
-    """As many replicas as the load needs, if hosts have room for them: each old replica gives the new ones their share."""
-    placed = allocation.operators[name]
-    loads = unit_loads(view, name, placed)
-    total = Unit(
-        operator=name,
-        index=0,
-        cpu_cores=float(loads.cpu_cores.sum()),
-        memory_bytes=float(loads.memory_bytes.sum()),
-        network_bytes_per_s=float(loads.network_bytes_per_s.sum()),
-    )
-    wanted = max(placed.replicas + 1, replicas_needed(total.cpu_cores, thresholds.target))
-    count = min(wanted, view.application.operator(name).replica_limit)
-    new = [_share(total, count, i) for i in range(placed.replicas, count)]
-    shared = _shared(
-        bins(view, allocation, thresholds.upper), placed, _share(total, placed.replicas, 0), _share(total, count, 0)
-    )
-    placement = place(new, shared, (), view.application)
-    hosts = [placement.hosts[unit] for unit in new if unit in placement.hosts]
+        return OperatorAllocation(placed.replica_hosts[:-1])
+    cores = float(loads.of_operator(name, placed).cpu_cores.sum())
+    wanted = max(placed.replicas + 1, replicas_needed(cores, thresholds.target))
+    hosts = _hosts_for_more(loads, allocation, name, min(wanted, operator.replica_limit), thresholds.upper)
     return OperatorAllocation((*placed.replica_hosts, *hosts), placed.shard_replicas)
 
 
-def _share(total: Unit, count: int, index: int) -> Unit:
-    return replace(
-        total,
-        index=index,
-        cpu_cores=total.cpu_cores / count,
-        memory_bytes=total.memory_bytes / count,
-        network_bytes_per_s=total.network_bytes_per_s / count,
-    )
+def _hosts_for_more(loads: Loads, allocation: Allocation, name: str, count: int, upper: float) -> list[str]:
+    """The hosts with room for more replicas, up to `count` in all, once the present ones have given them their share.
 
-
-def _shared(before: tuple[Bin, ...], placed: OperatorAllocation, old_share: Unit, new_share: Unit) -> list[Bin]:
-    after = []
-    for its_bin in before:
-        for _ in range(placed.replica_hosts.count(its_bin.host)):
-            its_bin = its_bin.minus(old_share).plus(new_share)  # noqa: PLW2901
-        after.append(its_bin)
-    return after
+    To find out what is free then, the new ones are thought to be on the first one's host, and taken away again.
+    """
+    placed = allocation.operators[name]
+    first = placed.replica_hosts[0]
+    together = OperatorAllocation((*placed.replica_hosts, *[first] * (count - placed.replicas)), placed.shard_replicas)
+    imagined = allocation.with_operator(name, together)
+    new = [u for u in loads.units_on(imagined, first) if u.operator == name and u.index >= placed.replicas]
+    free = {b.host: b for b in loads.bins(imagined, upper)}
+    for unit in new:
+        free[first] = free[first].minus(unit)
+    placement = place(new, tuple(free.values()), (), loads.view.application)
+    return [placement.hosts[unit] for unit in new if unit in placement.hosts]
 
 
 def _finding(view: View, name: str, streak: int, thresholds: Thresholds) -> str:

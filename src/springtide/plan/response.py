@@ -1,4 +1,4 @@
-"""From hosts that a threshold policy has marked to its decision and memory: resize, relocate, and say why.
+"""From hosts that a threshold policy has marked to its decision and memory: relocate, resize, and say why.
 
 Everything is planned from what was requested. When no host is marked and no operator's streak is long enough, nothing is
 computed that a hold does not need: an application may have a thousand operators.
@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from springtide.model.decision import Decision, Expectation, WhyNot
 from springtide.model.protocols import View
-from springtide.plan.loads import expected_utilisation
+from springtide.plan.loads import Loads
 from springtide.plan.relocation import Relocation, least_hosts, relocate
 from springtide.plan.resizing import replica_verdicts, resize
 from springtide.plan.thresholds import Marked, ThresholdMemory, Thresholds, counted
@@ -21,13 +21,14 @@ def respond(view: View, memory: ThresholdMemory, marked: Marked, thresholds: Thr
 
     Relocation comes before resizing, so that a saturated operator finds the room that moves have made.
     """
-    relocated = _relocated(view, memory, marked, thresholds)
+    loads = Loads(view)
+    relocated = _relocated(loads, memory, marked, thresholds)
     streaks = counted(memory.operator_streaks, replica_verdicts(view, thresholds))
-    resized = resize(view, relocated.allocation, streaks, thresholds)
+    resized = resize(loads, relocated.allocation, streaks, thresholds)
     decision = Decision(
         planned=resized.allocation,
         reason=_reason(marked, relocated, resized.steps),
-        expected=Expectation(utilisation=expected_utilisation(view, resized.allocation)),
+        expected=Expectation(utilisation=loads.highest_utilisation(resized.allocation)),
         why_not=(*relocated.why_not, *resized.why_not),
     )
     memory = replace(
@@ -39,8 +40,9 @@ def respond(view: View, memory: ThresholdMemory, marked: Marked, thresholds: Thr
     return decision, memory
 
 
-def _relocated(view: View, memory: ThresholdMemory, marked: Marked, thresholds: Thresholds) -> Relocation:
+def _relocated(loads: Loads, memory: ThresholdMemory, marked: Marked, thresholds: Thresholds) -> Relocation:
     """The marked hosts relocated, but for those that must not be touched; nothing is computed when no other is left."""
+    view = loads.view
     forbidden = {
         host: f"it is in its grace period until {memory.grace_until_s[host]:g} s"
         for host in (*marked.overloaded, *marked.underloaded)
@@ -57,7 +59,7 @@ def _relocated(view: View, memory: ThresholdMemory, marked: Marked, thresholds: 
     permitted = marked.without(forbidden)
     if not (permitted.overloaded or permitted.underloaded):
         return Relocation(allocation=view.requested, steps=(), why_not=refused)
-    relocated = relocate(view, permitted, memory.grace_until_s, thresholds)
+    relocated = relocate(loads, permitted, memory.grace_until_s, thresholds)
     return replace(relocated, why_not=(*refused, *relocated.why_not))
 
 

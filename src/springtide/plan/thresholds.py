@@ -117,8 +117,8 @@ def counted(streaks: Mapping[str, int], verdicts: Mapping[str, int]) -> dict[str
     >>> counted({"a": 2, "b": -1, "c": 5}, {"a": 1, "b": 1, "c": 0})
     {'a': 3, 'b': 1}
     """
-    longer = {name: verdict + max(0, streaks.get(name, 0) * verdict) * verdict for name, verdict in verdicts.items()}
-    return {name: streak for name, streak in longer.items() if streak}
+    lengths = {name: max(0, streaks.get(name, 0) * verdict) for name, verdict in verdicts.items()}  # 0 where it turned
+    return {name: verdict * (lengths[name] + 1) for name, verdict in verdicts.items() if verdict}
 
 
 def after_change(view: View, memory: ThresholdMemory, grace_s: float) -> ThresholdMemory:
@@ -127,7 +127,7 @@ def after_change(view: View, memory: ThresholdMemory, grace_s: float) -> Thresho
     Hosts that gave or received units begin their grace period and a new streak, and so do operators that were changed.
     It is what was requested that counts, so a plan that a guard vetoed starts no grace period.
     """
-    grace_until_s = {host: until_s for host, until_s in memory.grace_until_s.items() if until_s > view.now_s}
+    grace_until_s = dict(memory.grace_until_s)
     streaks, operator_streaks = memory.streaks, memory.operator_streaks
     if memory.requested is not None and memory.requested is not view.requested:
         difference = change(memory.requested, view.requested)

@@ -50,3 +50,8 @@ def _compiled(function: Callable[..., Any], inline: Literal["never", "always"]) 
         return done
     finally:
         _SETTINGS.CACHE_DIR = before
+
+
+def is_compiled() -> bool:
+    """Whether an earlier run has left compiled code of this very source."""
+    return any(Path(_FOLDER).glob("**/*.nbc"))

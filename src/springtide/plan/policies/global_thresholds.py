@@ -13,7 +13,7 @@ Departures from the paper:
 * The amount of load to move is calculated for each host above the target utilisation: what is above it.
 * FUGU's operators are single-threaded and stay as many as they are. Here a saturated operator gets more replicas, and
   one whose replicas would fit in fewer gets fewer (see `resizing`).
-* What the other departures of placement and relocation are, their modules say.
+* Further departures are said where they are made: `placement`, `relocation`, `loads`.
 """
 
 from __future__ import annotations

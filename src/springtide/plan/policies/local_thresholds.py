@@ -11,7 +11,7 @@ Departures from the paper:
 * A host that is starting or being released, or that began to run in this interval, is not judged.
 * FUGU's operators are single-threaded and stay as many as they are. Here a saturated operator gets more replicas, and
   one whose replicas would fit in fewer gets fewer (see `resizing`).
-* What the other departures of placement and relocation are, their modules say.
+* Further departures are said where they are made: `placement`, `relocation`, `loads`.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from springtide.model.application import Operator
 from springtide.model.change import change
 from springtide.model.decision import Decision, Expectation, WhyNot
 from springtide.model.protocols import View
-from springtide.plan.loads import expected_utilisation
+from springtide.plan.loads import Loads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class Static:
         decision = Decision(
             planned=planned,
             reason=f"bring it to {size}: {difference}" if difference else f"keep {size}",
-            expected=Expectation(utilisation=expected_utilisation(view, planned)),
+            expected=Expectation(utilisation=Loads(view).highest_utilisation(planned)),
             why_not=self._why_not(view),
         )
         return decision, memory

@@ -1,0 +1,51 @@
+"""What `springtide demo` does."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import typer
+
+from springtide.applications.pipeline import pipeline
+from springtide.backends.simulator.settings import SimulatorSettings
+from springtide.cli.simulating import draw, run_all, show
+from springtide.errors import SpringtideError
+from springtide.model.allocation import HostType, Pool, new_host_names, spread
+from springtide.plan.registry import make_policy
+from springtide.simulation import Simulation
+from springtide.workload.generators import bursty_day
+
+
+def demonstrate(folder: Path, seed: int) -> None:
+    """Run a bursty day with hosts for the peak all the time, and with two elastic policies beside it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SpringtideError(f"--folder {folder}: cannot be made ({error.strerror}); name another") from None
+    day = bursty_day(seed)
+    application = pipeline(day.peak_rate_per_s, cores_at_peak=12.0)
+    pool = Pool(host=HostType(cores=2, start_s=30.0), min_hosts=1, max_hosts=10)
+    every = {o.name: min(o.replica_limit, 20) for o in application.operators}
+    full = spread(application, new_host_names(frozenset(), pool.max_hosts), every)
+    elastic = Simulation(
+        trace=day,
+        application=application,
+        pool=pool,
+        settings=SimulatorSettings(interval_s=10.0, initial_hosts=4),
+        policy=make_policy("local-thresholds", {}),
+        policy_name="local-thresholds",
+        seed=seed,
+    )
+    runs = [
+        dataclasses.replace(elastic, policy=make_policy("static", {}), policy_name="static (peak)", start=full),
+        dataclasses.replace(elastic, policy=make_policy("global-thresholds", {}), policy_name="global-thresholds"),
+    ]
+    journal = folder / "journal.jsonl"
+    journal.unlink(missing_ok=True)
+    results = [*run_all(runs), *run_all([elastic], journal)]
+    picture = folder / "bursty-day.png"
+    draw(results, picture)
+    show([summary for summary, _ in results], as_json=False)
+    typer.echo(f"\nThe picture:            {picture}")
+    typer.echo(f"What was decided, why:  springtide explain {journal} --changes")

@@ -1,0 +1,236 @@
+"""What `springtide simulate` does: load traces, run policies on them, show and draw what came out."""
+
+from __future__ import annotations
+
+import dataclasses
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from springtide.applications.pipeline import pipeline
+from springtide.backends.simulator.compiling import is_compiled
+from springtide.backends.simulator.settings import SimulatorSettings
+from springtide.cli.options import describe, guarded, parse_assignments
+from springtide.config import ApplicationFile, build, read_application
+from springtide.errors import SpringtideError, nearest
+from springtide.journal.from_model import application_record, policy_record
+from springtide.journal.records import RunRecord
+from springtide.journal.writing import JournalWriter
+from springtide.model.allocation import Pool
+from springtide.model.observation import Observation
+from springtide.model.protocols import Recorder
+from springtide.plan.registry import make_policy
+from springtide.report.summary import Point, RunSummary
+from springtide.report.tables import operators_table, runs_table
+from springtide.report.units import count
+from springtide.simulation import Simulation
+from springtide.workload.loading import load
+from springtide.workload.traces import Trace
+
+PLOT_FORMATS = (".png", ".svg", ".pdf")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What the user asked to be run."""
+
+    traces: list[str]
+    policies: list[str]
+    parameters: list[str]
+    guards: list[str]
+    application: Path | None
+    interval_s: float | None
+    step_s: float | None
+    seed: int
+    scale: float
+    peak_rows_per_s: float | None
+    start_s: float
+    end_s: float | None
+    time_column: str | None
+    count_column: str | None
+    rate_column: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """Where the user wants the results."""
+
+    as_json: bool
+    plot: Path | None
+    journal: Path | None
+
+
+def simulate(wishes: Wishes, output: Output) -> None:
+    if output.plot is not None:
+        _check_plot_path(output.plot)
+    described = read_application(wishes.application) if wishes.application else None
+    simulations = [
+        _simulation(trace, described, policy, wishes)
+        for trace in [_trace(spec, wishes) for spec in wishes.traces]
+        for policy in wishes.policies
+    ]
+    if output.journal is not None and len(simulations) > 1:
+        raise SpringtideError("--journal keeps one run: give one trace and one policy with it")
+    if described is None:
+        _say_default(simulations[0])
+    results = run_all(simulations, output.journal)
+    if output.plot is not None:
+        draw(results, output.plot)
+    show([summary for summary, _ in results], output.as_json)
+
+
+def _check_plot_path(path: Path) -> None:
+    """Say before a long run, not after it, that a plot cannot be written there."""
+    if path.suffix.lower() not in PLOT_FORMATS:
+        raise SpringtideError(f"--plot {path}: write to a file that ends in {', '.join(PLOT_FORMATS)}")
+    if not path.absolute().parent.is_dir():
+        raise SpringtideError(f"--plot {path}: the folder {path.parent} does not exist")
+    if path.is_dir():
+        raise SpringtideError(f"--plot {path}: that is a folder; name a file")
+
+
+def draw(results: list[tuple[RunSummary, list[Point]]], path: Path) -> None:
+    from springtide.report.plots import plot_runs  # matplotlib takes a second to import
+
+    plot_runs(results, path)
+
+
+def _trace(spec: str, wishes: Wishes) -> Trace:
+    trace = load(
+        spec,
+        seed=wishes.seed,
+        time_column=wishes.time_column,
+        count_column=wishes.count_column,
+        rate_column=wishes.rate_column,
+    )
+    if wishes.start_s > 0 or wishes.end_s is not None:
+        trace = trace.cut(wishes.start_s, trace.duration_s if wishes.end_s is None else wishes.end_s)
+    if wishes.scale != 1.0:
+        trace = trace.scaled(wishes.scale)
+    return trace if wishes.peak_rows_per_s is None else trace.scaled_to_peak(wishes.peak_rows_per_s)
+
+
+def _simulation(trace: Trace, described: ApplicationFile | None, policy_name: str, wishes: Wishes) -> Simulation:
+    policy = make_policy(policy_name, _parameters_of(policy_name, wishes))
+    if described is None:
+        application, pool, settings = pipeline(_busiest_minute_per_s(trace)), Pool(), SimulatorSettings()
+    else:
+        application, pool = described.application, described.pool
+        settings = build(SimulatorSettings, described.simulator, f"{wishes.application}: [simulator]")
+    settings = dataclasses.replace(
+        settings,
+        interval_s=settings.interval_s if wishes.interval_s is None else wishes.interval_s,
+        step_s=settings.step_s if wishes.step_s is None else wishes.step_s,
+    )
+    return Simulation(
+        trace=trace,
+        application=application,
+        pool=pool,
+        settings=settings,
+        policy=guarded(policy, wishes.guards),
+        policy_name=policy_name,
+        seed=wishes.seed,
+    )
+
+
+def _parameters_of(policy_name: str, wishes: Wishes) -> dict[str, str]:
+    """`NAME=VALUE` is for every policy, `POLICY.NAME=VALUE` for that one."""
+    found = {}
+    for name, value in parse_assignments(wishes.parameters, "--set").items():
+        owner, dot, own_name = name.rpartition(".")
+        if dot and owner not in wishes.policies:
+            raise SpringtideError(
+                f"--set {name}={value}: {owner!r} is not among the policies; {nearest(owner, wishes.policies)}"
+            )
+        if not dot or owner == policy_name:
+            found[own_name] = value
+    return found
+
+
+def _busiest_minute_per_s(trace: Trace) -> float:
+    return trace.resampled(max(60.0, trace.step_s)).peak_rate_per_s
+
+
+def _say_default(simulation: Simulation) -> None:
+
+    typer.echo(
+        "No --application given: using a pipeline of three operators that needs 8 cores in the trace's busiest minute"
+        f" ({count(_busiest_minute_per_s(simulation.trace))} rows/s).",
+        err=True,
+    )
+
+
+def run_all(simulations: list[Simulation], journal: Path | None = None) -> list[tuple[RunSummary, list[Point]]]:
+    """Run one simulation after the other, with a progress bar."""
+
+    if not is_compiled():
+        typer.echo("Compiling the simulator: this happens once and takes about 15 s.", err=True)
+    results = []
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        for simulation in simulations:
+            with ExitStack() as stack:
+                recorders: list[Recorder] = [_Bar(progress, simulation)]
+                writer = None
+                if journal is not None:
+                    writer = stack.enter_context(_open_journal(journal, simulation))
+                    recorders.append(writer)
+                summary, points = simulation.run(recorders)
+                if writer is not None:
+                    writer.end(summary.duration_s, dataclasses.asdict(summary))
+            results.append((summary, points))
+    return results
+
+
+def _open_journal(path: Path, simulation: Simulation) -> JournalWriter:
+
+    run = RunRecord(
+        created_at=datetime.now(UTC),
+        application=application_record(simulation.application),
+        policy=policy_record(simulation.policy_name, describe(simulation.policy)),
+        interval_s=simulation.settings.interval_s,
+        step_s=simulation.settings.step_s,
+        trace=simulation.trace.name,
+        seed=simulation.seed,
+    )
+    return JournalWriter(path, run)
+
+
+class _Bar:
+    """A recorder that moves a progress bar along the simulated time."""
+
+    def __init__(self, progress: Progress, simulation: Simulation) -> None:
+        self._progress = progress
+        self._task = progress.add_task(
+            f"{simulation.policy_name} on {simulation.trace.name}", total=simulation.trace.duration_s
+        )
+
+    def observation(self, observation: Observation) -> None:
+        self._progress.update(self._task, completed=observation.end_s)
+
+    def decision(self, *_: object) -> None:
+        pass
+
+    def outcome(self, *_: object) -> None:
+        pass
+
+
+def show(runs: list[RunSummary], as_json: bool) -> None:
+    """Print the runs: tables for people, JSON for programs."""
+    if as_json:
+        typer.echo(msgspec.json.format(msgspec.json.encode(runs), indent=2).decode())
+        return
+
+    console = Console()
+    console.print(runs_table(runs))
+    for run in runs:
+        if 1 < len(run.operators) <= 12 and len(runs) == 1:
+            console.print(operators_table(run))
+        if run.gaps_filled:
+            typer.echo(f"{run.trace}: {run.gaps_filled} missing steps were filled by interpolation.", err=True)

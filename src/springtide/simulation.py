@@ -1,0 +1,81 @@
+"""One simulated run, from a trace to a summary: what the command line, the demo, benchmarks and experiments all call."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from springtide.backends.simulator.backend import SimulatorBackend
+from springtide.backends.simulator.settings import SimulatorSettings
+from springtide.loop import ControlLoop
+from springtide.model.action import Action
+from springtide.model.allocation import Allocation, Pool
+from springtide.model.application import Application
+from springtide.model.decision import Decision, Outcome
+from springtide.model.observation import Observation
+from springtide.model.protocols import AnyPolicy, Recorder
+from springtide.report.summary import About, Point, RunSummary, RunTotals
+from springtide.workload.traces import Trace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Simulation:
+    """A trace, what it is fed to, and who is in charge."""
+
+    trace: Trace
+    application: Application
+    pool: Pool
+    settings: SimulatorSettings
+    policy: AnyPolicy
+    policy_name: str
+    seed: int = 0
+    start: Allocation | None = None
+
+    def run(self, recorders: Sequence[Recorder] = ()) -> tuple[RunSummary, list[Point]]:
+        began_s = time.perf_counter()
+        counts = self.trace.resampled(self.settings.step_s).counts
+        rows = np.array([counts * source.share for source in self.application.sources])
+        backend = SimulatorBackend(self.application, self.pool, self.settings, rows, seed=self.seed, start=self.start)
+        totals = RunTotals()
+        loop = ControlLoop(
+            application=self.application,
+            pool=self.pool,
+            policy=self.policy,
+            interval_s=self.settings.interval_s,
+        )
+        loop.run(backend, Everyone((totals, *recorders)), backend.duration_s)
+        summary = totals.summary(self._about(), backend.latency_of_run(), time.perf_counter() - began_s)
+        return summary, totals.points
+
+    def _about(self) -> About:
+        return About(
+            trace=self.trace.name,
+            application=self.application.name,
+            policy=self.policy_name,
+            seed=self.seed,
+            slo_latency_s=self.application.slo.latency_s,
+            slo_percentile=self.application.slo.percentile,
+            gaps_filled=self.trace.gaps,
+        )
+
+
+@dataclass(frozen=True)
+class Everyone:
+    """Several recorders as one."""
+
+    recorders: tuple[Recorder, ...]
+
+    def observation(self, observation: Observation) -> None:
+        for recorder in self.recorders:
+            recorder.observation(observation)
+
+    def decision(self, observation: Observation, decision: Decision, actions: Sequence[Action]) -> None:
+        for recorder in self.recorders:
+            recorder.decision(observation, decision, actions)
+
+    def outcome(self, outcome: Outcome, time_s: float) -> None:
+        for recorder in self.recorders:
+            recorder.outcome(outcome, time_s)
