@@ -8,6 +8,7 @@ import numpy as np
 
 from springtide.backends.simulator import arrays
 from springtide.backends.simulator.arrays import Floats, Ints, Simulation
+from springtide.backends.simulator.borrowing import places_of
 from springtide.backends.simulator.kernel import EMITTED_FULL, ENTRIES_FULL, RECORDS_FULL, run_steps
 from springtide.backends.simulator.settings import SimulatorSettings
 from springtide.backends.simulator.topology import KeySpace, new_simulation
@@ -63,7 +64,7 @@ class Engine:
         """Simulate up to `step`, giving the kernel more room whenever it asks for it."""
         while self.step < step:
             full, self.step, self._next_operator = run_steps(
-                self._sim, self._source_rows, self.step, self._next_operator, step, self._rng
+                places_of(self._sim), self._source_rows, self.step, self._next_operator, step, self._rng
             )
             if full == RECORDS_FULL:
                 self._sim = arrays.with_more_records(self._sim)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from springtide.backends.simulator.arrays import LOAD_BALANCED
-from springtide.backends.simulator.compiling import compiled, inlined
+from springtide.backends.simulator.compiling import inlined
 
 # A lane with less than this left is empty: what remains is rounding.
 NO_ROWS = 1e-9
 
 
-@compiled
+@inlined
 def lane_share(sim, i, lane, record):  # type: ignore[no-untyped-def]
     """The part of a record that belongs to a lane."""
     op = sim.operators[i]
@@ -18,7 +18,7 @@ def lane_share(sim, i, lane, record):  # type: ignore[no-untyped-def]
     return sim.share[lane, sim.records[i, record].epoch & (sim.share.shape[1] - 1)]
 
 
-@compiled
+@inlined
 def take(sim, i, lane, wanted, leaving):  # type: ignore[no-untyped-def]
     """Take rows out of a lane, oldest first, into the output; returns how many."""
     lanes = sim.lanes
@@ -60,7 +60,7 @@ def begin_output(sim):  # type: ignore[no-untyped-def]
     totals.touched = 0
 
 
-@compiled
+@inlined
 def output(sim, i, record, done, to, part, leaving):  # type: ignore[no-untyped-def]  # noqa: PLR0913, PLR0917
     """Add the stretch from `done` to `to` of a record, `part` of its rows, to what leaves at the time `leaving`."""
     slots = sim.slots

@@ -15,6 +15,7 @@ import math
 
 from springtide.backends.simulator.arrays import LOAD_BALANCED
 from springtide.backends.simulator.batching import run_batches
+from springtide.backends.simulator.borrowing import borrowed
 from springtide.backends.simulator.compiling import compiled, inlined
 from springtide.backends.simulator.flow import NO_ROWS, begin_output, lane_share
 from springtide.backends.simulator.serving import serve
@@ -24,8 +25,12 @@ DONE, RECORDS_FULL, ENTRIES_FULL, EMITTED_FULL = range(4)
 
 
 @compiled
-def run_steps(sim, source_rows, first_step, first_operator, last_step, rng):  # type: ignore[no-untyped-def]
-    """Simulate steps `first_step` to `last_step`; returns why it stopped, and the step and operator to go on with."""
+def run_steps(places, source_rows, first_step, first_operator, last_step, rng):  # type: ignore[no-untyped-def]
+    """Simulate steps `first_step` to `last_step`; returns why it stopped, and the step and operator to go on with.
+
+    `places` tells where the arrays of a `Simulation` lie: see `borrowing`.
+    """
+    sim = borrowed(places)
     totals = sim.totals[0]
     world = sim.world[0]
     for step in range(first_step, last_step):
@@ -301,7 +306,7 @@ def _send(sim, i):  # type: ignore[no-untyped-def]
     op.emitted_ready_s = op.batch_committed_s if world.micro_batch else -1.0
 
 
-@compiled
+@inlined
 def _service_beyond_step(sim, service):  # type: ignore[no-untyped-def]
     """The part of a row's own service time that the curves do not show.
 
@@ -331,7 +336,7 @@ def _count_latency(sim, latency, rows, spread):  # type: ignore[no-untyped-def]
         sim.latency_rows[at] += rows / points
 
 
-@compiled
+@inlined
 def _settle(sim, i):  # type: ignore[no-untyped-def]
     """Add up what still waits, and free the records that nobody needs any more."""
     lanes = sim.lanes

@@ -20,7 +20,7 @@ def serve(sim, rng, step, i):  # type: ignore[no-untyped-def]
     service = op.service_s
     first_replica = op.replica_first
     after_replica = first_replica + op.replica_count
-    first_lane, after_lane = op.lane_first, op.lane_after
+    first_lane = op.lane_first
     if op.grouping == SHARED:
         if lanes[first_lane].rows > 0.0 and lanes[first_lane].paused_until_s <= middle:
             rows = _serve_shared(sim, rng, i, lanes[first_lane].rows, first_replica, service)
@@ -41,12 +41,20 @@ def serve(sim, rng, step, i):  # type: ignore[no-untyped-def]
     if behind == 0:
         _empty_lanes(sim, i, middle)
         return
-    for lane in range(first_lane, after_lane):
+    _work_off(sim, i, middle)
+
+
+@compiled
+def _work_off(sim, i, middle):  # type: ignore[no-untyped-def]
+    """Take from each lane the part of its rows that its replica gets done."""
+    lanes, replicas = sim.lanes, sim.replicas
+    op = sim.operators[i]
+    for lane in range(op.lane_first, op.lane_after):
         if lanes[lane].rows > 0.0 and lanes[lane].paused_until_s <= middle:
             part = replicas[lanes[lane].replica].work
             if part > 0.0:
                 taken = take(sim, i, lane, lanes[lane].rows * part, middle)
-                lanes[lane].busy_s += taken * service
+                lanes[lane].busy_s += taken * op.service_s
 
 
 @inlined
