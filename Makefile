@@ -12,24 +12,24 @@ help:            ## what can be made
 setup: $(READY)  ## a virtual environment with Springtide and everything it needs
 
 $(READY): pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
-	  { echo "Springtide needs Python 3.11 or newer: '$(PYTHON)' is not; run make PYTHON=/path/to/python3.11" >&2; exit 2; }
+	$(if $(shell $(PYTHON) -c 'import sys; print("ok" * (sys.version_info >= (3, 11)))' 2>/dev/null),, \
+	  $(error Springtide needs Python 3.11 or newer, which '$(PYTHON)' is not: run make PYTHON=/path/to/python3.11))
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing Springtide and its dependencies into $(VENV) (a few minutes the first time: PySpark alone is 445 MB)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $(READY)
 
 jdk:
-	@java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | grep -qE '^(1[7-9]|[2-9][0-9])$$' || \
-	  { echo "Springtide needs a JDK 17 or newer for Spark: none was found by 'java -version'; install one and put it on PATH" >&2; exit 2; }
+	$(if $(shell java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | grep -E '^(1[7-9]|[2-9][0-9])$$'),, \
+	  $(error Springtide needs a JDK 17 or newer for Spark, and 'java -version' shows none: install one and put it on PATH))
 
 demo: setup      ## a bursty day, simulated: a table and a picture
 	@$(BIN)/springtide demo
 
-test: setup jdk  ## the test suite
+test: jdk setup  ## the test suite
 	@$(BIN)/python -m pytest -q
 
-test-all: setup jdk  ## the test suite, and the slow benchmarks checked against their bars
+test-all: jdk setup  ## the test suite, and the slow benchmarks checked against their bars
 	@$(BIN)/python -m pytest -q
 	@$(BIN)/springtide bench simulator --check
 

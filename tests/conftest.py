@@ -1,4 +1,4 @@
-"""What all tests share: one Spark session per process, started by the first test that asks for it."""
+"""What all tests share: one Spark session per process, and property tests that draw the same examples every time."""
 
 from __future__ import annotations
 
@@ -8,9 +8,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+# The same examples in every run, and no deadline: a busy machine is no defect.
+settings.register_profile("springtide", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("springtide")
 
 
 @pytest.fixture(scope="session")
@@ -20,7 +26,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
     scratch = tmp_path_factory.mktemp("spark")
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    settings = {
+    options = {
         "spark.driver.memory": "512m",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
@@ -34,7 +40,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.sql.shuffle.partitions": "2",
     }
     builder = SparkSession.builder.master("local[2]").appName("springtide-tests")
-    for name, value in settings.items():
+    for name, value in options.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     yield session

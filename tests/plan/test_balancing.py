@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from springtide.plan.balancing import balance, imbalance
+from springtide.plan.placement.balancing import balance, imbalance
 
 unhurried = settings(deadline=None)
 

@@ -12,8 +12,8 @@ from observations import view
 from factories import allocation, application, operator
 from springtide.model.allocation import HostType, Pool
 from springtide.model.protocols import View
+from springtide.plan.placement.subset_sum import smallest_sum_reaching
 from springtide.plan.registry import make_policy, policies
-from springtide.plan.subset_sum import smallest_sum_reaching
 
 
 def best_of(runs: int, work: Callable[[], object]) -> float:

@@ -9,7 +9,7 @@ from factories import application
 from springtide.model.observation import HostState
 from springtide.plan.policies.global_thresholds import GlobalThresholds
 from springtide.plan.policies.local_thresholds import LocalThresholds
-from springtide.plan.thresholds import AVERAGE, ThresholdMemory
+from springtide.plan.thresholds.judging import AVERAGE, ThresholdMemory
 
 Q = application("q1", "q2", edges=())
 RULES = GlobalThresholds()

@@ -13,7 +13,7 @@ from springtide.model.decision import Decision
 from springtide.model.observation import HostState
 from springtide.model.protocols import View
 from springtide.plan.policies.local_thresholds import LocalThresholds
-from springtide.plan.thresholds import ThresholdMemory
+from springtide.plan.thresholds.judging import ThresholdMemory
 
 
 def queries(*names: str, **fields: object) -> Application:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from factories import application, operator
 from springtide.model.application import Grouping
-from springtide.plan.placement import Bin, Placement, Unit, place
+from springtide.plan.placement.packing import Bin, Placement, Unit, place
 
 unhurried = settings(deadline=None)
 

@@ -8,8 +8,8 @@ from observations import placed_on, shards, view
 from factories import application, operator
 from springtide.model.allocation import Allocation, OperatorAllocation
 from springtide.model.application import Grouping
-from springtide.plan.loads import Loads, unit_hosts
-from springtide.plan.regrouping import arrange, move_units, replicas_needed
+from springtide.plan.placement.loads import Loads, unit_hosts
+from springtide.plan.placement.regrouping import arrange, move_units, replicas_needed
 
 unhurried = settings(deadline=None)
 

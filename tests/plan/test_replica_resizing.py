@@ -6,9 +6,9 @@ from observations import Cores, placed_on, shards, view
 from factories import application, operator
 from springtide.model.allocation import Allocation, OperatorAllocation
 from springtide.model.application import Grouping
-from springtide.plan.loads import Loads
+from springtide.plan.placement.loads import Loads
 from springtide.plan.policies.local_thresholds import LocalThresholds
-from springtide.plan.resizing import Resizing, replica_verdicts, resize
+from springtide.plan.thresholds.resizing import Resizing, replica_verdicts, resize
 
 APP = application(
     operator("parse", grouping=Grouping.SHUFFLE, max_replicas=6),

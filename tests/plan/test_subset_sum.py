@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from springtide.plan.subset_sum import EXACT_ITEMS, RESOLUTION, smallest_sum_reaching
+from springtide.plan.placement.subset_sum import EXACT_ITEMS, RESOLUTION, smallest_sum_reaching
 
 unhurried = settings(deadline=None)
 milli_loads = st.integers(min_value=0, max_value=400)

@@ -8,7 +8,7 @@ from springtide.errors import InvalidValue
 from springtide.model.allocation import OperatorAllocation
 from springtide.model.observation import HostState
 from springtide.plan.policies.local_thresholds import LocalThresholds
-from springtide.plan.thresholds import AVERAGE, ThresholdMemory, after_change, counted, judged_hosts
+from springtide.plan.thresholds.judging import AVERAGE, ThresholdMemory, after_change, counted, judged_hosts
 
 APP = application(operator("count", shards=4))
 HALVES = placed_on(hosts=3, count=shards(0, 0, 1, 1))

@@ -8,7 +8,7 @@ from observations import INTERVAL_S, placed_on, replicas, shards, view
 from factories import application, operator
 from springtide.model.application import Grouping
 from springtide.model.protocols import View
-from springtide.plan.loads import Loads, unit_hosts
+from springtide.plan.placement.loads import Loads, unit_hosts
 
 APP = application(
     operator("parse", grouping=Grouping.SHUFFLE, row_bytes=100, memory_bytes=1000),

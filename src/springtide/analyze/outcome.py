@@ -7,6 +7,7 @@ from springtide.model.observation import Observation
 
 # A promise counts as kept within this share of the promised value: a policy forecasts, it does not know.
 TOLERANCE = 0.25
+NOTHING_PROMISED = "nothing was promised"
 
 
 def compare(expected: Expectation, after: Observation) -> Outcome:
@@ -17,12 +18,8 @@ def compare(expected: Expectation, after: Observation) -> Outcome:
         latency_s=after.latency.slo_s,
     )
     misses = [text for text in _misses(expected, measured) if text]
-    return Outcome(
-        interval=after.index,
-        expected=expected,
-        measured=measured,
-        verdict="; ".join(misses) if misses else "as expected",
-    )
+    kept = NOTHING_PROMISED if expected == Expectation() else "as expected"
+    return Outcome(interval=after.index, expected=expected, measured=measured, verdict="; ".join(misses) or kept)
 
 
 def _misses(expected: Expectation, measured: Expectation) -> list[str]:

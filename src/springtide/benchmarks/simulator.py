@@ -24,7 +24,7 @@ from springtide.backends.simulator.settings import SimulatorSettings
 from springtide.model.allocation import HostType, Pool
 from springtide.model.application import Application, Edge, KeyDistribution, Operator
 from springtide.plan.registry import make_policy
-from springtide.simulation import Simulation
+from springtide.simulation import Simulation, compile_simulator
 from springtide.workload.generators import day_cycle
 
 DAY_BAR_S = 5.0
@@ -137,6 +137,7 @@ def _shards_case(shards: int) -> Case:
 
 def run_case(case: Case) -> Result:
     """Simulate one case in this process."""
+    compile_simulator()
     names = [[f"o{chain}-{j}" for j in range(case.depth)] for chain in range(case.operators // case.depth)]
     keys = KeyDistribution(keys=10_000, zipf=0.5)
     cores = 8

@@ -29,7 +29,7 @@ from springtide.plan.registry import make_policy
 from springtide.report.summary import Point, RunSummary
 from springtide.report.tables import operators_table, runs_table
 from springtide.report.units import count
-from springtide.simulation import Simulation
+from springtide.simulation import Simulation, compile_simulator
 from springtide.workload.loading import load
 from springtide.workload.traces import Trace
 
@@ -171,6 +171,7 @@ def run_all(simulations: list[Simulation], journal: Path | None = None) -> list[
 
     if not is_compiled():
         typer.echo("Compiling the simulator: this happens once and takes about 15 s.", err=True)
+        compile_simulator()
     results = []
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:

@@ -49,13 +49,16 @@ class Decision:
         require(bool(self.reason.strip()), "a decision needs a reason")
 
     def refused(self, planned: Allocation, veto: WhyNot) -> Decision:
-        """The same decision with another planned allocation, and the veto that made it so."""
-        return replace(self, planned=planned, why_not=(*self.why_not, veto))
+        """The decision with another planned allocation, and the veto that made it so.
+
+        What was promised of the old plan is not promised of the new one.
+        """
+        return replace(self, planned=planned, expected=Expectation(), why_not=(*self.why_not, veto))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of a decision one interval later: each promise beside what was measured."""
+    """What came of a decision one interval later: each promise beside what was measured in that interval."""
 
     interval: int
     expected: Expectation

@@ -52,7 +52,8 @@ class ShardLoads:
 
     def __post_init__(self) -> None:
         for array in (self.rows, self.busy_s, self.backlog_rows, self.state_bytes):
-            array.setflags(write=False)
+            if array.flags.writeable:
+                array.setflags(write=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -77,7 +78,8 @@ class OperatorObservation:
     shards: ShardLoads
 
     def __post_init__(self) -> None:
-        self.replica_utilisation.setflags(write=False)
+        if self.replica_utilisation.flags.writeable:
+            self.replica_utilisation.setflags(write=False)
         lowest = min(self.offered_rows, self.processed_rows, self.emitted_rows, self.dropped_rows, self.backlog_rows)
         require(lowest >= 0, f"operator {self.name!r}: a count of rows is negative ({lowest})")
 

@@ -95,12 +95,21 @@ class Point:
 
 
 @dataclass(slots=True)
+class _OperatorTotals:
+    arrived: float = 0.0
+    processed: float = 0.0
+    dropped: float = 0.0
+    replica_s: float = 0.0
+    busy_s: float = 0.0
+
+
+@dataclass(slots=True)
 class RunTotals:
     """A `Recorder` that adds up a run as it goes; memory grows with the number of intervals only, for the plot."""
 
     points: list[Point] = field(default_factory=list)
     _totals: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
-    _operators: dict[str, defaultdict[str, float]] = field(default_factory=dict)
+    _operators: dict[str, _OperatorTotals] = field(default_factory=dict)
     _reconfigurations: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     _last: Observation | None = None
 
@@ -125,16 +134,13 @@ class RunTotals:
         )
         _add(self._reconfigurations, observation.reconfigurations)
         for name, seen in observation.operators.items():
-            _add(
-                self._operators.setdefault(name, defaultdict(float)),
-                {
-                    "arrived": seen.offered_rows,
-                    "processed": seen.processed_rows,
-                    "dropped": seen.dropped_rows,
-                    "replica_s": observation.observed.operators[name].replicas * seconds,
-                    "busy_s": seen.utilisation * observation.observed.operators[name].replicas * seconds,
-                },
-            )
+            total = self._operators.setdefault(name, _OperatorTotals())
+            replica_s = observation.observed.operators[name].replicas * seconds
+            total.arrived += seen.offered_rows
+            total.processed += seen.processed_rows
+            total.dropped += seen.dropped_rows
+            total.replica_s += replica_s
+            total.busy_s += seen.utilisation * replica_s
         self._last = observation
         self.points.append(
             Point(
@@ -209,12 +215,12 @@ class RunTotals:
         total = self._operators[name]
         return OperatorRows(
             name=name,
-            arrived=total["arrived"],
-            processed=total["processed"],
-            dropped=total["dropped"],
+            arrived=total.arrived,
+            processed=total.processed,
+            dropped=total.dropped,
             backlog=last.operators[name].backlog_rows,
-            mean_replicas=total["replica_s"] / last.end_s,
-            utilisation=total["busy_s"] / total["replica_s"],
+            mean_replicas=total.replica_s / last.end_s,
+            utilisation=total.busy_s / total.replica_s,
         )
 
 

@@ -1,8 +1,8 @@
 """All hosts together: all are relieved when they are too busy on average, the idlest goes when they are too idle.
 
 T. Heinze, V. Pappalardo, Z. Jerzak, C. Fetzer, "Auto-scaling Techniques for Elastic Data Stream Processing", ICDE Workshops
-2014, pp. 296-302, section IV.B; placement as in section II (see `relocation`, `placement`, `subset_sum`). Symbols: see
-`thresholds`.
+2014, pp. 296-302, section IV.B; placement as in section II (see `thresholds.relocation` and `placement`). Symbols: see
+`thresholds.judging`.
 
 Departures from the paper:
 
@@ -12,8 +12,8 @@ Departures from the paper:
 * A host that is starting or being released, or that began to run in this interval, is not in the average.
 * The amount of load to move is calculated for each host above the target utilisation: what is above it.
 * FUGU's operators are single-threaded and stay as many as they are. Here a saturated operator gets more replicas, and
-  one whose replicas would fit in fewer gets fewer (see `resizing`).
-* Further departures are said where they are made: `placement`, `relocation`, `loads`.
+  one whose replicas would fit in fewer gets fewer (see `thresholds.resizing`).
+* Further departures are said where they are made: `thresholds.relocation`, `placement.packing`, `placement.loads`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from typing import ClassVar
 
 from springtide.model.decision import Decision
 from springtide.model.protocols import View
-from springtide.plan.response import respond
-from springtide.plan.thresholds import AVERAGE, Marked, ThresholdMemory, Thresholds, after_change, counted, judged_hosts
-from springtide.plan.wording import plural
+from springtide.plan.thresholds.judging import AVERAGE, Marked, ThresholdMemory, Thresholds, after_change, counted, judged_hosts
+from springtide.plan.thresholds.response import respond
+from springtide.plan.thresholds.wording import plural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,8 @@
 """Each host by itself: relieved when it is too busy, released when it is nearly idle.
 
 T. Heinze, V. Pappalardo, Z. Jerzak, C. Fetzer, "Auto-scaling Techniques for Elastic Data Stream Processing", ICDE Workshops
-2014, pp. 296-302, section IV.A; placement as in section II (see `relocation`, `placement`, `subset_sum`). Symbols: see
-`thresholds`.
+2014, pp. 296-302, section IV.A; placement as in section II (see `thresholds.relocation` and `placement`). Symbols: see
+`thresholds.judging`.
 
 Departures from the paper:
 
@@ -10,8 +10,8 @@ Departures from the paper:
 * A host in its grace period is not touched at all: it does not receive either.
 * A host that is starting or being released, or that began to run in this interval, is not judged.
 * FUGU's operators are single-threaded and stay as many as they are. Here a saturated operator gets more replicas, and
-  one whose replicas would fit in fewer gets fewer (see `resizing`).
-* Further departures are said where they are made: `placement`, `relocation`, `loads`.
+  one whose replicas would fit in fewer gets fewer (see `thresholds.resizing`).
+* Further departures are said where they are made: `thresholds.relocation`, `placement.packing`, `placement.loads`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from typing import ClassVar
 
 from springtide.model.decision import Decision
 from springtide.model.protocols import View
-from springtide.plan.response import respond
-from springtide.plan.thresholds import Marked, ThresholdMemory, Thresholds, after_change, counted, judged_hosts
+from springtide.plan.thresholds.judging import Marked, ThresholdMemory, Thresholds, after_change, counted, judged_hosts
+from springtide.plan.thresholds.response import respond
 
 _NAMED_HOSTS = 3  # a reason that lists more than these is not read
 

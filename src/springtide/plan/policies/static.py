@@ -16,7 +16,7 @@ from springtide.model.application import Operator
 from springtide.model.change import change
 from springtide.model.decision import Decision, Expectation, WhyNot
 from springtide.model.protocols import View
-from springtide.plan.loads import Loads
+from springtide.plan.placement.loads import Loads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

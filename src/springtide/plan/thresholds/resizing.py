@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from springtide.model.allocation import Allocation, OperatorAllocation
 from springtide.model.decision import WhyNot
 from springtide.model.protocols import View
-from springtide.plan.loads import Loads, moves_by_shard, unit_hosts
-from springtide.plan.placement import place
-from springtide.plan.regrouping import arrange, replicas_needed
-from springtide.plan.thresholds import Thresholds
-from springtide.plan.wording import plural
+from springtide.plan.placement.loads import Loads, moves_by_shard, unit_hosts
+from springtide.plan.placement.packing import place
+from springtide.plan.placement.regrouping import arrange, replicas_needed
+from springtide.plan.thresholds.judging import Thresholds
+from springtide.plan.thresholds.wording import plural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ from springtide.model.allocation import Allocation
 from springtide.model.change import change
 from springtide.model.observation import HostState
 from springtide.model.protocols import View
-from springtide.plan.loads import unit_hosts
+from springtide.plan.placement.loads import unit_hosts
 
 AVERAGE = "average of all hosts"  # the name under which the streak of the global policy is kept
 

@@ -24,12 +24,12 @@ from springtide.model.allocation import Allocation, new_host_names
 from springtide.model.decision import WhyNot
 from springtide.model.observation import HostState
 from springtide.model.protocols import View
-from springtide.plan.loads import Loads, moves_by_shard, unit_hosts
-from springtide.plan.placement import Bin, Unit, place
-from springtide.plan.regrouping import move_units
-from springtide.plan.subset_sum import smallest_sum_reaching
-from springtide.plan.thresholds import Marked, Thresholds
-from springtide.plan.wording import described, plural
+from springtide.plan.placement.loads import Loads, moves_by_shard, unit_hosts
+from springtide.plan.placement.packing import Bin, Unit, place
+from springtide.plan.placement.regrouping import move_units
+from springtide.plan.placement.subset_sum import smallest_sum_reaching
+from springtide.plan.thresholds.judging import Marked, Thresholds
+from springtide.plan.thresholds.wording import described, plural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,9 +18,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from springtide.model.allocation import Allocation, OperatorAllocation
-from springtide.plan.balancing import balance
-from springtide.plan.loads import Loads, moves_by_shard, unit_hosts
-from springtide.plan.placement import Unit
+from springtide.plan.placement.balancing import balance
+from springtide.plan.placement.loads import Loads, moves_by_shard, unit_hosts
+from springtide.plan.placement.packing import Unit
 
 _NEW = -1  # the number of a replica that does not have one yet
 

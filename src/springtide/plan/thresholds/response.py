@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from springtide.model.decision import Decision, Expectation, WhyNot
 from springtide.model.protocols import View
-from springtide.plan.loads import Loads
-from springtide.plan.relocation import Relocation, least_hosts, relocate
-from springtide.plan.resizing import replica_verdicts, resize
-from springtide.plan.thresholds import Marked, ThresholdMemory, Thresholds, counted
+from springtide.plan.placement.loads import Loads
+from springtide.plan.thresholds.judging import Marked, ThresholdMemory, Thresholds, counted
+from springtide.plan.thresholds.relocation import Relocation, least_hosts, relocate
+from springtide.plan.thresholds.resizing import replica_verdicts, resize
 
 
 def respond(view: View, memory: ThresholdMemory, marked: Marked, thresholds: Thresholds) -> tuple[Decision, ThresholdMemory]:

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from springtide.model.application import Application
-from springtide.plan.loads import moves_by_shard
-from springtide.plan.placement import Unit
+from springtide.plan.placement.loads import moves_by_shard
+from springtide.plan.placement.packing import Unit
 
 _NAMED_OPERATORS = 3  # a reason that lists more than these is not read
 

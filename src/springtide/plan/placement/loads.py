@@ -26,7 +26,7 @@ from springtide.model.allocation import Allocation, OperatorAllocation
 from springtide.model.application import Operator
 from springtide.model.observation import FloatArray, OperatorObservation
 from springtide.model.protocols import View
-from springtide.plan.placement import Bin, Unit
+from springtide.plan.placement.packing import Bin, Unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
