@@ -14,6 +14,9 @@ from springtide.model.decision import Decision
 from springtide.model.observation import Observation
 from springtide.model.protocols import AnyPolicy, Backend, Forecast, Recorder, View
 
+# What sums of interval lengths may be off by: no interval is so short.
+ROUNDING = 1e-6
+
 
 def no_forecast(_: Observation) -> Forecast | None:
     return None
@@ -33,7 +36,7 @@ class ControlLoop:
         clock = backend.clock
         memory = self.policy.start()
         previous: Decision | None = None
-        while clock.now_s() < until_s:
+        while until_s - clock.now_s() > ROUNDING * self.interval_s:
             clock.advance_to(min(clock.now_s() + self.interval_s, until_s))
 
             observation = backend.observe()

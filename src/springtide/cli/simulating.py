@@ -174,7 +174,8 @@ def run_all(simulations: list[Simulation], journal: Path | None = None) -> list[
         compile_simulator()
     results = []
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         for simulation in simulations:
             with ExitStack() as stack:
                 recorders: list[Recorder] = [_Bar(progress, simulation)]

@@ -35,7 +35,7 @@ OPERATOR = _fields(
     " record_first record_next entry_next"  # what waits: numbers of records and entries
     " emitted_first emitted_count"  # what it sent on in the present step
     " batch_active batch_head batch_head_to batch_replicas",  # the micro-batch it is in, from head/done to head_to/done_to
-    floats="service_s queue_rows paused_until_s backlog emitted_rows emitted_ready_s"
+    floats="service_s beyond_step_s queue_rows paused_until_s backlog emitted_rows emitted_ready_s"
     " batch_start_s batch_end_s batch_committed_s batch_done batch_done_to batch_next_s"
     " offered processed dropped_full dropped_late age_s",  # counted since the last observation
 )
@@ -119,6 +119,14 @@ def with_more_entries(sim: Simulation) -> Simulation:
 
 def with_more_emitted(sim: Simulation) -> Simulation:
     return sim._replace(emitted=np.concatenate([sim.emitted, np.zeros_like(sim.emitted)]))
+
+
+def with_more_hosts(sim: Simulation) -> Simulation:
+    """The same state with room for twice as many hosts."""
+    return sim._replace(
+        hosts=np.concatenate([sim.hosts, np.zeros_like(sim.hosts)]),
+        bytes_per_row=np.concatenate([sim.bytes_per_row, np.zeros_like(sim.bytes_per_row)], axis=1),
+    )
 
 
 def with_more_epochs(sim: Simulation) -> Simulation:

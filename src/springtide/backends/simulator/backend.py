@@ -17,7 +17,7 @@ import numpy as np
 from springtide.backends.simulator.arrays import Floats
 from springtide.backends.simulator.engine import Engine
 from springtide.backends.simulator.hosts import Fleet, Network, SimulatedHost
-from springtide.backends.simulator.measured import Measured
+from springtide.backends.simulator.meter import Meter
 from springtide.backends.simulator.settings import (
     Activation,
     Arrivals,
@@ -30,10 +30,10 @@ from springtide.backends.simulator.traffic import Traffic
 from springtide.errors import InvalidValue, nearest, require
 from springtide.model.action import Action, AddHosts, MoveShards, ReleaseHosts, SetReplicas
 from springtide.model.allocation import Allocation, OperatorAllocation, Pool, new_host_names, spread
-from springtide.model.application import Application
+from springtide.model.application import Application, Grouping
 from springtide.model.change import moved_units
-from springtide.model.observation import HostObservation, HostState, Latency, Observation, OperatorObservation
-from springtide.monitor.interval import operator_observation
+from springtide.model.observation import HostObservation, HostState, Latency, Observation
+from springtide.monitor.interval import operator_observations
 from springtide.monitor.latency_histogram import LatencyCounts, no_latency, summarise
 
 
@@ -72,18 +72,18 @@ class SimulatorBackend:
         )
         self._application, self._pool, self._settings = application, pool, settings
         self._index = {o.name: i for i, o in enumerate(application.operators)}
-        self._fan_out = {o.name: sum(e.selectivity for e in application.outputs(o.name)) for o in application.operators}
-        self._state_bytes = {o.name: np.full(o.shards, float(o.state_bytes_per_shard)) for o in application.operators}
+        self._load_balanced = [(i, o.name) for i, o in enumerate(application.operators) if o.grouping is Grouping.LOAD_BALANCED]
+        self._meter = Meter(application)
         self._rows = _draw(rows_per_step, settings.arrivals, np.random.default_rng([seed, 0]))
-        slots = 2 * pool.max_hosts + 4
-        self._engine = Engine(application, settings, self._rows, seed, slots)
-        self._fleet = Fleet(pool.host, slots)
-        self._traffic = Traffic(self._engine, Network(settings, seed), slots)
+        self._engine = Engine(application, settings, self._rows, seed, pool.max_hosts)
+        self._fleet = Fleet(pool.host)
+        self._traffic = Traffic(self._engine, Network(settings, seed))
         self._clock = VirtualClock(self._run_to)
         self._events: list[tuple[float, int, Callable[[float], None]]] = []
         self._order = itertools.count()
         self._pending: dict[str, OperatorAllocation] = {}
         self._releasing: set[str] = set()
+        self._moved = True  # something has another place, or another share of the rows, since the traffic was worked out
         self._pauses: list[tuple[float, float]] = []
         self._done: Counter[str] = Counter()
         self._notes: list[str] = []
@@ -113,12 +113,18 @@ class SimulatorBackend:
         last = min(round(time_s / self._settings.step_s), self._engine.steps)
         while self._events and self._step_of(self._events[0][0]) < last:
             at_s, _, happen = heapq.heappop(self._events)
-            self._engine.run_to(self._step_of(at_s))
+            self._simulate_to(self._step_of(at_s))
             happen(at_s)
-        self._engine.run_to(last)
+        self._simulate_to(last)
         while self._events and self._step_of(self._events[0][0]) <= last:
             at_s, _, happen = heapq.heappop(self._events)
             happen(at_s)
+
+    def _simulate_to(self, step: int) -> None:
+        if self._moved and step > self._engine.step:
+            self._traffic.refresh(self._fleet.all())
+            self._moved = False
+        self._engine.run_to(step)
 
     def _step_of(self, time_s: float) -> int:
         return int(np.ceil(time_s / self._settings.step_s - 1e-9))
@@ -134,6 +140,7 @@ class SimulatorBackend:
 
     def _shuffle(self, operator: int, every_s: float, now_s: float) -> None:
         self._engine.shuffle_keys(operator)
+        self._moved = True
         self._at(now_s + every_s, partial(self._shuffle, operator, every_s))
 
     # --- hosts --------------------------------------------------------------------------------------------------
@@ -142,29 +149,38 @@ class SimulatorBackend:
         allocation.check(self._application)
         self._observed = self._requested = allocation
         for name in allocation.hosts:
-            self._host_runs(self._fleet.add(name, 0.0, ready_s=0.0))
+            self._host_runs(self._new_host(name, 0.0, ready_s=0.0))
         for name, placed in allocation.operators.items():
             self._engine.route(self._index[name], placed, self._slots())
-        self._traffic.refresh(self._fleet.all())
+        self._moved = True
 
     def _slots(self) -> dict[str, int]:
         return {h.name: h.slot for h in self._fleet.all()}
 
+    def _new_host(self, name: str, now_s: float, *, ready_s: float) -> SimulatedHost:
+        host = self._fleet.add(name, now_s, ready_s=ready_s)
+        self._engine.add_host(host.slot, self._pool.host.bandwidth_bytes_per_s)
+        return host
+
     def _host_runs(self, host: SimulatedHost) -> None:
         host.state = HostState.RUNNING
-        self._engine.set_host(host.slot, self._pool.host.cores, self._pool.host.bandwidth_bytes_per_s)
+        self._engine.set_cores(host.slot, self._pool.host.cores)
+        if host.name not in self._observed.hosts:
+            self._observed = self._observed.with_hosts((*self._observed.hosts, host.name))
 
     def _add_hosts(self, names: tuple[str, ...], now_s: float) -> None:
         for name in names:
-            host = self._fleet.add(name, now_s, ready_s=now_s + self._pool.host.start_s)
+            host = self._new_host(name, now_s, ready_s=now_s + self._pool.host.start_s)
             self._done["hosts_added"] += 1
-            self._at(host.ready_s, partial(self._host_ready, name))
+            if host.ready_s > now_s:
+                self._at(host.ready_s, partial(self._host_ready, name))
+            else:
+                self._host_runs(host)
 
     def _host_ready(self, name: str, now_s: float) -> None:
         if name not in self._fleet or self._fleet[name].state is not HostState.STARTING:
             return
         self._host_runs(self._fleet[name])
-        self._observed = self._observed.with_hosts((*self._observed.hosts, name))
         self._carry_out_pending(now_s)
 
     def _release_idle_hosts(self, now_s: float) -> None:
@@ -176,11 +192,11 @@ class SimulatorBackend:
             host.state = HostState.RELEASING
             self._observed = self._observed.with_hosts(tuple(h for h in self._observed.hosts if h != name))
             self._done["hosts_released"] += 1
-            self._at(max(now_s, host.sending_until_s) + self._pool.host.release_s, partial(self._gone, name))
+            self._at(max(now_s, host.needed_until_s) + self._pool.host.release_s, partial(self._gone, name))
 
     def _gone(self, name: str, now_s: float) -> None:
         if name in self._fleet:
-            self._engine.set_host(self._fleet[name].slot, 0.0, self._pool.host.bandwidth_bytes_per_s)
+            self._engine.remove_host(self._fleet[name].slot)
             self._fleet.remove(name, now_s)
             self._releasing.discard(name)
 
@@ -195,7 +211,8 @@ class SimulatorBackend:
         self._done["hosts_failed"] += 1
         slot = self._fleet[name].slot
         self._gone(name, now_s)
-        survivors = [h.name for h in self._fleet.running()]
+        running = [h.name for h in self._fleet.running()]
+        survivors = [h for h in running if h not in self._releasing] or running
         if not survivors:
             survivors = list(new_host_names(frozenset(h.name for h in self._fleet.all()) | {name}, 1))
             self._add_hosts((survivors[0],), now_s)
@@ -220,24 +237,28 @@ class SimulatorBackend:
             for lane in self._engine.lanes_on(index, slot):
                 self._engine.pause_lane(index, lane, ready_s)
                 self._engine.load_state(index, lane, state_s)
-            self._engine.repeat_batch(index, ready_s)
+            if self._settings.service is ServiceModel.MICRO_BATCH:  # a batch needs all of its tasks
+                self._engine.pause_operator(index, ready_s)
+                self._engine.repeat_batch(index, ready_s)
         self._observed = Allocation(hosts, operators)
         for name, placed in operators.items():
             self._engine.route(self._index[name], placed, self._slots())
+        # A host is not let go if what was to leave it has nowhere else to go now.
+        self._releasing -= {h for placed in {**operators, **self._pending}.values() for h in placed.replica_hosts}
         self._requested = self._with_pending()
-        self._traffic.refresh(self._fleet.all())
+        self._moved = True
 
     # --- actions ------------------------------------------------------------------------------------------------
 
     def apply(self, actions: Sequence[Action]) -> None:
         now_s = self._clock.now_s()
+        # Hosts that are to be released make room in the pool for those that take their place.
+        self._releasing |= {h for a in actions if isinstance(a, ReleaseHosts) for h in a.hosts if h in self._fleet}
         for action in actions:
             match action:
                 case AddHosts(hosts):
                     self._check_new(hosts)
                     self._add_hosts(hosts, now_s)
-                case ReleaseHosts(hosts):
-                    self._releasing.update(h for h in hosts if h in self._fleet)
                 case SetReplicas() | MoveShards():
                     self._pending[action.operator] = self._after(action)
         if actions:
@@ -246,9 +267,9 @@ class SimulatorBackend:
     def _check_new(self, hosts: tuple[str, ...]) -> None:
         for name in hosts:
             require(name not in self._fleet, f"host {name!r} exists already")
-        renting = sum(h.state is not HostState.RELEASING for h in self._fleet.all())
+        renting = sum(h.name not in self._releasing for h in self._fleet.all())
         require(
-            renting + len(hosts) <= self._pool.max_hosts + len(self._releasing),
+            renting + len(hosts) <= self._pool.max_hosts,
             f"{renting + len(hosts)} hosts were asked for, but the pool has {self._pool.max_hosts}",
         )
 
@@ -274,7 +295,7 @@ class SimulatorBackend:
                 self._install(name, placed, now_s)
         self._requested = self._with_pending()
         self._release_idle_hosts(now_s)
-        self._traffic.refresh(self._fleet.all())
+        self._moved = True
 
     def _with_pending(self) -> Allocation:
         operators = {**self._observed.operators, **self._pending}
@@ -289,6 +310,8 @@ class SimulatorBackend:
         if placed.replicas != old.replicas and self._settings.activation is Activation.RESTART:
             self._restart(name, now_s)
         self._move_units(name, old, placed, now_s)
+        for host in set(old.replica_hosts):
+            self._need(host, self._engine.batch_end_s(self._index[name]))
         self._engine.route(self._index[name], placed, self._slots())
         self._observed = self._observed.with_operator(name, placed)
 
@@ -349,9 +372,11 @@ class SimulatorBackend:
         end_s = max([now_s, *(h.network_free_s for h in hosts)]) + duration_s
         for host in hosts:
             host.network_free_s = end_s
-            if host.name == source:
-                host.sending_until_s = max(host.sending_until_s, end_s)
+        self._need(source, end_s)
         return end_s
+
+    def _need(self, host: str, until_s: float) -> None:
+        self._fleet[host].needed_until_s = max(self._fleet[host].needed_until_s, until_s)
 
     # --- measurement --------------------------------------------------------------------------------------------
 
@@ -373,7 +398,7 @@ class SimulatorBackend:
             start_s=start_s,
             end_s=end_s,
             source_rows={s.name: float(self._rows[i, first:last].sum()) for i, s in enumerate(self._application.sources)},
-            operators=self._observe_operators(interval_s),
+            operators=operator_observations(self._meter.read(state), interval_s),
             hosts=self._observe_hosts(interval_s),
             latency=summarise(latency, self._application.slo.percentile),
             observed=self._observed,
@@ -387,22 +412,14 @@ class SimulatorBackend:
         return observation
 
     def _begin_interval(self, observation: Observation) -> None:
-        for i, operator in enumerate(self._application.operators):
-            self._engine.set_levels(i, observation.operators[operator.name].replica_utilisation)
+        for i, name in self._load_balanced:
+            self._engine.set_levels(i, observation.operators[name].replica_utilisation)
         self._engine.state.reset_counters()
         self._pauses = [(a, b) for a, b in self._pauses if b > observation.end_s]
         self._done.clear()
         self._notes.clear()
         self._observed_from_s = observation.end_s
         self._intervals += 1
-
-    def _observe_operators(self, interval_s: float) -> dict[str, OperatorObservation]:
-        measured = Measured(self._engine.state)
-        observed = {}
-        for i, operator in enumerate(self._application.operators):
-            counts = measured.operator(operator, i, self._state_bytes[operator.name], self._fan_out[operator.name])
-            observed[operator.name] = operator_observation(counts, interval_s)
-        return observed
 
     def _observe_hosts(self, interval_s: float) -> dict[str, HostObservation]:
         memory = self._traffic.memory_bytes()

@@ -6,6 +6,7 @@ import math
 
 from springtide.backends.simulator.arrays import KEY, SHARED
 from springtide.backends.simulator.compiling import compiled
+from springtide.backends.simulator.dropping import drop_late
 from springtide.backends.simulator.flow import NO_ROWS, lane_share, output
 
 
@@ -26,7 +27,7 @@ def run_batches(sim, step, i):  # type: ignore[no-untyped-def]
             _finish_batch(sim, i)
         start = max(now, op.batch_next_s, op.paused_until_s)
         if start < end and not _start_batch(sim, step, start, i):
-            start = max(start, _newest_ready_s(sim, i))
+            start = max(start, _next_row_s(sim, step, i))
             if start < end and not _start_batch(sim, step, start, i):
                 return
         if start >= end:
@@ -35,11 +36,18 @@ def run_batches(sim, step, i):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _newest_ready_s(sim, i):  # type: ignore[no-untyped-def]
+def _next_row_s(sim, step, i):  # type: ignore[no-untyped-def]
+    """When an operator that waits for rows has one to work on."""
     op = sim.operators[i]
-    if op.record_next == 0:
+    newest = op.record_next - 1
+    record = newest & (sim.records.shape[1] - 1)
+    if newest < 0 or sim.records[i, record].step != step or sim.records[i, record].rows <= 0.0:
         return math.inf
-    return sim.records[i, (op.record_next - 1) & (sim.records.shape[1] - 1)].ready_s
+    if sim.records[i, record].ready_s >= 0.0:
+        return sim.records[i, record].ready_s
+    lane = op.lane_first
+    done = sim.lanes[lane].done if sim.lanes[lane].head == newest else 0.0
+    return (step + min(1.0, done + 1.0 / sim.records[i, record].rows)) * sim.world[0].step_s
 
 
 @compiled
@@ -48,6 +56,8 @@ def _start_batch(sim, step, start, i):  # type: ignore[no-untyped-def]
     lanes = sim.lanes
     op = sim.operators[i]
     world = sim.world[0]
+    if world.timeout_s < math.inf:
+        drop_late(sim, i, start)
     lane = op.lane_first
     head, done = lanes[lane].head, lanes[lane].done
     records = sim.records.shape[1]
@@ -166,6 +176,19 @@ def _work_on_batch(sim, begin, end, i):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def _count_bytes(sim, i, lane, rows):  # type: ignore[no-untyped-def]
+    lanes, replicas, hosts = sim.lanes, sim.replicas, sim.hosts
+    op = sim.operators[i]
+    first, after = lanes[lane].replica, lanes[lane].replica + 1
+    if op.grouping == SHARED:
+        after = op.replica_first + op.replica_count
+    for r in range(first, after):
+        host = replicas[r].host
+        if host >= 0:
+            hosts[host].bytes += rows / (after - first) * sim.bytes_per_row[i, host]
+
+
+@compiled
 def _finish_batch(sim, i):  # type: ignore[no-untyped-def]
     """Commit: every row of the batch leaves at its end."""
     lanes, replicas, hosts = sim.lanes, sim.replicas, sim.hosts
@@ -186,5 +209,6 @@ def _finish_batch(sim, i):  # type: ignore[no-untyped-def]
         lanes[lane].busy_s += rows * op.service_s
         op.processed += rows
         lanes[lane].batch_rows = 0.0
+        _count_bytes(sim, i, lane, rows)
     op.batch_committed_s = op.batch_end_s
     op.batch_active = 0

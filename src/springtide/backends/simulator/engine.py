@@ -9,7 +9,7 @@ import numpy as np
 from springtide.backends.simulator import arrays
 from springtide.backends.simulator.arrays import Floats, Ints, Simulation
 from springtide.backends.simulator.borrowing import places_of
-from springtide.backends.simulator.kernel import EMITTED_FULL, ENTRIES_FULL, RECORDS_FULL, run_steps
+from springtide.backends.simulator.kernel import EMITTED_FULL, ENTRIES_FULL, NOT_BEGUN, RECORDS_FULL, run_steps
 from springtide.backends.simulator.settings import SimulatorSettings
 from springtide.backends.simulator.topology import KeySpace, new_simulation
 from springtide.model.allocation import OperatorAllocation
@@ -26,7 +26,7 @@ class Engine:
         self.step = 0
         self.steps = source_rows.shape[1]
         self._source_rows = source_rows
-        self._next_operator = 0
+        self._next_operator = NOT_BEGUN
         self._rng = np.random.default_rng([seed, 1])
         self._key_spaces = {
             i: KeySpace(o.keys, o.shards, np.random.default_rng([seed, 2, i]))
@@ -73,9 +73,20 @@ class Engine:
             elif full == EMITTED_FULL:
                 self._sim = arrays.with_more_emitted(self._sim)
 
-    def set_host(self, slot: int, cores: float, bandwidth_bytes_per_s: float) -> None:
-        self._sim.hosts["cores"][slot] = cores
+    def add_host(self, slot: int, bandwidth_bytes_per_s: float) -> None:
+        """Make room for a host; it does nothing until it is given cores."""
+        while slot >= len(self._sim.hosts):
+            self._sim = arrays.with_more_hosts(self._sim)
+        self._sim.hosts[slot] = 0.0
         self._sim.hosts["bandwidth"][slot] = bandwidth_bytes_per_s
+
+    def set_cores(self, slot: int, cores: float) -> None:
+        self._sim.hosts["cores"][slot] = cores
+
+    def remove_host(self, slot: int) -> None:
+        self.set_cores(slot, 0.0)
+        batch_host = self._sim.replicas["batch_host"]
+        batch_host[batch_host == slot] = -1
 
     def route(self, operator: int, placed: OperatorAllocation, slots: Mapping[str, int]) -> None:
         """Put an operator's replicas on hosts and its lanes on replicas; waiting rows stay in their lanes."""
@@ -114,9 +125,8 @@ class Engine:
 
     def set_levels(self, operator: int, utilisation: Floats) -> None:
         """U of PSPS Algorithm 1 at the end of an interval: the measured utilisation of each replica (equation 5)."""
-        of = self._sim.operators[operator]
-        if of["level_after"] > of["level_first"]:
-            self._sim.levels[of["level_first"] : of["level_first"] + len(utilisation)] = np.minimum(1.0, utilisation)
+        first = int(self._sim.operators["level_first"][operator])
+        self._sim.levels[first : first + len(utilisation)] = np.minimum(1.0, utilisation)
 
     def host_shares(self, operator: int) -> Floats:
         """The part of an operator's rows that is processed on each host."""
@@ -149,7 +159,13 @@ class Engine:
         """Run the micro-batch that an operator is in, if any, once more from its start."""
         of = self._sim.operators[operator : operator + 1]
         if of["batch_active"][0]:
-            of["batch_end_s"] = from_s + of["batch_end_s"] - of["batch_start_s"]
+            of["batch_end_s"] += from_s - of["batch_start_s"]
+            of["batch_start_s"] = from_s
+
+    def batch_end_s(self, operator: int) -> float:
+        """When the micro-batch that an operator is in ends; 0 without one."""
+        of = self._sim.operators[operator]
+        return float(of["batch_end_s"]) if of["batch_active"] else 0.0
 
     def drop_queue(self, operator: int) -> None:
         """Lose everything that waits, as a restarted Storm topology does; it is counted."""

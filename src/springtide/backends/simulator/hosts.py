@@ -22,17 +22,16 @@ class SimulatedHost:
     state: HostState
     since_s: float
     ready_s: float
-    sending_until_s: float = 0.0  # state still leaves it until then
+    needed_until_s: float = 0.0  # state leaves it, or a micro-batch runs on it, until then
     network_free_s: float = 0.0  # its link is taken by state transfers until then
-    gone_s: float = float("inf")
 
 
 class Fleet:
     """All hosts that exist, by name. Slots are used again after a host is gone."""
 
-    def __init__(self, host_type: HostType, slots: int) -> None:
+    def __init__(self, host_type: HostType) -> None:
         self.host_type = host_type
-        self._free = list(range(slots))[::-1]
+        self._free: list[int] = []
         self._hosts: dict[str, SimulatedHost] = {}
         self._billed_core_s = 0.0
         self._billed_until_s = 0.0
@@ -51,8 +50,8 @@ class Fleet:
 
     def add(self, name: str, now_s: float, *, ready_s: float) -> SimulatedHost:
         self._bill(now_s)
-        state = HostState.RUNNING if ready_s <= now_s else HostState.STARTING
-        host = SimulatedHost(name=name, slot=self._free.pop(), state=state, since_s=now_s, ready_s=ready_s)
+        slot = self._free.pop() if self._free else len(self._hosts)
+        host = SimulatedHost(name=name, slot=slot, state=HostState.STARTING, since_s=now_s, ready_s=ready_s)
         self._hosts[name] = host
         return host
 

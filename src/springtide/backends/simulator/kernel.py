@@ -17,11 +17,13 @@ from springtide.backends.simulator.arrays import LOAD_BALANCED
 from springtide.backends.simulator.batching import run_batches
 from springtide.backends.simulator.borrowing import borrowed
 from springtide.backends.simulator.compiling import compiled, inlined
-from springtide.backends.simulator.flow import NO_ROWS, begin_output, lane_share
+from springtide.backends.simulator.dropping import drop_late, drop_overflow
+from springtide.backends.simulator.flow import NO_ROWS, begin_output
 from springtide.backends.simulator.serving import serve
 from springtide.monitor.latency_histogram import BINS, BINS_PER_UNIT, SMALLEST_S
 
 DONE, RECORDS_FULL, ENTRIES_FULL, EMITTED_FULL = range(4)
+NOT_BEGUN = -1  # instead of an operator to go on with: the step is a new one
 
 
 @compiled
@@ -34,28 +36,30 @@ def run_steps(places, source_rows, first_step, first_operator, last_step, rng): 
     totals = sim.totals[0]
     world = sim.world[0]
     for step in range(first_step, last_step):
-        start = first_operator if step == first_step else 0
-        if start == 0:
+        start = first_operator if step == first_step else NOT_BEGUN
+        if start == NOT_BEGUN:
             _share_hosts(sim)
             totals.emitted = 0
-        for i in range(start, len(sim.operators)):
+        for i in range(max(0, start), len(sim.operators)):
             full = _which_ring_is_full(sim, i)
             if full != DONE:
                 return full, step, i
             _receive(sim, source_rows, step, i)
-            if world.timeout_s < math.inf and not sim.operators[i].batch_active:
-                _drop_late(sim, step, i)
             begin_output(sim)
             if world.micro_batch:
                 run_batches(sim, step, i)
             else:
+                if world.timeout_s < math.inf:
+                    drop_late(sim, i, (step + 0.5) * world.step_s)
                 serve(sim, rng, step, i)
+                if sim.operators[i].queue_rows < math.inf:
+                    drop_overflow(sim, i)
             _send(sim, i)
             if sim.operators[i].backlog > 0.0:
                 _settle(sim, i)
             else:
                 sim.operators[i].record_first = sim.operators[i].record_next
-    return DONE, last_step, 0
+    return DONE, last_step, NOT_BEGUN
 
 
 @inlined
@@ -102,7 +106,11 @@ def _share_hosts(sim):  # type: ignore[no-untyped-def]
 
 @inlined
 def _receive(sim, source_rows, step, i):  # type: ignore[no-untyped-def]
-    """Take in what arrives in this step as one record, as far as the queue's bound allows."""
+    """Take in what arrives in this step as one record.
+
+    A bounded queue turns rows away after the step, when it is known how many of them were served in it; micro-batches
+    hold on to what they have taken, so there rows are turned away as they come.
+    """
     operators, edges = sim.operators, sim.edges
     op = sim.operators[i]
     arriving = 0.0
@@ -113,7 +121,7 @@ def _receive(sim, source_rows, step, i):  # type: ignore[no-untyped-def]
     if arriving <= 0.0:
         return
     op.offered += arriving
-    accepted = min(arriving, max(0.0, op.queue_rows - op.backlog))
+    accepted = min(arriving, max(0.0, op.queue_rows - op.backlog)) if sim.world[0].micro_batch else arriving
     op.dropped_full += arriving - accepted
     if accepted <= 0.0:
         return
@@ -155,6 +163,7 @@ def _append_record(sim, source_rows, step, i, accepted, part):  # type: ignore[n
     first = op.entry_next
     at = first
     ready = -1.0
+    through_step = False
     for e in range(op.edge_first, op.edge_after):
         upstream = edges[e].upstream
         selectivity = edges[e].selectivity
@@ -167,8 +176,10 @@ def _append_record(sim, source_rows, step, i, accepted, part):  # type: ignore[n
                 sim.entries[i, slot].width_s = world.step_s
                 sim.entries[i, slot].key = step
                 at += 1
+                through_step = True
             continue
-        ready = max(ready, operators[upstream].emitted_ready_s)
+        if operators[upstream].emitted_count > 0:
+            ready = max(ready, operators[upstream].emitted_ready_s)
         for k in range(
             operators[upstream].emitted_first, operators[upstream].emitted_first + operators[upstream].emitted_count
         ):
@@ -180,6 +191,8 @@ def _append_record(sim, source_rows, step, i, accepted, part):  # type: ignore[n
                 sim.entries[i, slot].width_s = emitted[k].width_s
                 sim.entries[i, slot].key = emitted[k].key
                 at += 1
+    if through_step and ready >= 0.0:
+        ready = (step + 1) * world.step_s  # by then all of them are there, batches and single rows alike
     op.entry_next = at
     sim.records[i, record].rows = accepted
     sim.records[i, record].epoch = op.epoch
@@ -226,50 +239,6 @@ def _share_by_level(sim, i, record, rows):  # type: ignore[no-untyped-def]
             sim.level_share[j, record] += left / (rows * per_row) / replicas  # line 8
 
 
-@compiled
-def _drop_late(sim, step, i):  # type: ignore[no-untyped-def]
-    """Take rows older than the time-out out of the queue, oldest records first."""
-    lanes = sim.lanes
-    op = sim.operators[i]
-    world = sim.world[0]
-    records = sim.records.shape[1]
-    entries = sim.entries.shape[1]
-    now = (step + 0.5) * world.step_s
-    first_lane, after_lane = op.lane_first, op.lane_after
-    oldest = op.record_next
-    for lane in range(first_lane, after_lane):
-        if lanes[lane].rows > NO_ROWS:
-            oldest = min(oldest, lanes[lane].head)
-    clean = 0
-    for number in range(oldest, op.record_next):
-        record = number & (records - 1)
-        late = 0.0
-        begin = sim.records[i, record].entry
-        for k in range(begin, begin + sim.records[i, record].entries):
-            slot = k & (entries - 1)
-            if now - sim.entries[i, slot].time_s > world.timeout_s:
-                late += sim.entries[i, slot].rows
-                sim.entries[i, slot].rows = 0.0
-        if late <= 0.0 and sim.records[i, record].rows > 0.0:
-            # Where paths of different length meet, ages are not quite in order: look a little further.
-            clean += 1
-            if clean > 16:
-                return
-            continue
-        sim.records[i, record].rows = max(0.0, sim.records[i, record].rows - late)
-        for lane in range(first_lane, after_lane):
-            if lanes[lane].rows <= 0.0 or lanes[lane].head > number:
-                continue
-            left = 1.0 - lanes[lane].done if lanes[lane].head == number else 1.0
-            gone = min(lanes[lane].rows, late * left * lane_share(sim, i, lane, record))
-            lanes[lane].rows -= gone
-            op.backlog -= gone
-            op.dropped_late += gone
-            if not world.micro_batch and sim.records[i, record].rows <= 0.0 and lanes[lane].head == number:
-                lanes[lane].head = number + 1
-                lanes[lane].done = 0.0
-
-
 @inlined
 def _send(sim, i):  # type: ignore[no-untyped-def]
     """Hand what leaves the operator on to the next ones, or count its latency where the application ends."""
@@ -282,7 +251,7 @@ def _send(sim, i):  # type: ignore[no-untyped-def]
     op.emitted_first = at
     total = 0.0
     # A batch's rows carry their true end of service already; a tuple's service is part of the step only in part.
-    extra = 0.0 if world.micro_batch else _service_beyond_step(sim, op.service_s)
+    extra = 0.0 if world.micro_batch else op.beyond_step_s
     for n in range(totals.touched):
         key = slots[n].touched
         slot = key & mask
@@ -304,19 +273,6 @@ def _send(sim, i):  # type: ignore[no-untyped-def]
     op.emitted_count = at - op.emitted_first
     op.emitted_rows = total
     op.emitted_ready_s = op.batch_committed_s if world.micro_batch else -1.0
-
-
-@inlined
-def _service_beyond_step(sim, service):  # type: ignore[no-untyped-def]
-    """The part of a row's own service time that the curves do not show.
-
-    With steps much longer than the service, rows leave in the step they came in and all of it is missing. With steps
-    much shorter, a row leaves bit by bit while it is served, on average half a service time before its end (constant
-    service), or whole at its end (exponential service).
-    """
-    world = sim.world[0]
-    seen = service / (service + world.step_s)
-    return service * (1.0 - seen) if world.exponential else service * (1.0 - 0.5 * seen)
 
 
 @inlined

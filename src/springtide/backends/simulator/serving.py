@@ -27,7 +27,7 @@ def serve(sim, rng, step, i):  # type: ignore[no-untyped-def]
             taken = take(sim, i, first_lane, rows, middle)
             lanes[first_lane].busy_s += taken * service
         return
-    behind = _gather(sim, i, middle)
+    behind = _gather(sim, step, i, middle)
     for r in range(first_replica, after_replica):
         waiting = replicas[r].work
         if waiting > 0.0:
@@ -58,7 +58,7 @@ def _work_off(sim, i, middle):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _gather(sim, i, middle):  # type: ignore[no-untyped-def]
+def _gather(sim, step, i, middle):  # type: ignore[no-untyped-def]
     """Sum up each replica's waiting rows; returns how many lanes hold rows of earlier steps, or are paused."""
     lanes, replicas = sim.lanes, sim.replicas
     op = sim.operators[i]
@@ -75,6 +75,8 @@ def _gather(sim, i, middle):  # type: ignore[no-untyped-def]
             replicas[lanes[lane].replica].work += rows
             if lanes[lane].head != newest or lanes[lane].done > 0.0:
                 behind += 1
+    if sim.records[i, newest & (sim.records.shape[1] - 1)].step != step:
+        behind += 1  # other lanes may have served their share of the newest record in its own step
     return behind
 
 
@@ -119,14 +121,15 @@ def _granted(sim, rng, i, host, waiting, service):  # type: ignore[no-untyped-de
     if host < 0:
         return 0.0
     wanted_s = min(waiting * service, world.step_s)
-    hosts[host].want_s += wanted_s
+    per_row = sim.bytes_per_row[i, host]
+    # Whoever waits for the network leaves the cores to the others.
+    hosts[host].want_s += wanted_s * hosts[host].network_scale if per_row > 0.0 else wanted_s
     scale = hosts[host].scale
     if world.exponential:
         # While a replica with exponential service times is busy, completions are a Poisson process.
         rows = min(waiting, float(rng.poisson(world.step_s * scale / service)))
     else:
         rows = min(wanted_s * scale, hosts[host].left_s) / service
-    per_row = sim.bytes_per_row[i, host]
     if per_row > 0.0:
         hosts[host].network_want += rows * per_row
         rows = min(rows * hosts[host].network_scale, hosts[host].network_left / per_row)

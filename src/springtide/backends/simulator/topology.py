@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from springtide.backends.simulator import arrays
 from springtide.backends.simulator.arrays import Floats, Ints, Records, Simulation
-from springtide.backends.simulator.settings import ServiceModel, ServiceTimes, SimulatorSettings
+from springtide.backends.simulator.settings import Arrivals, ServiceModel, ServiceTimes, SimulatorSettings
 from springtide.model.application import Application, Grouping, KeyDistribution, Operator
 from springtide.monitor.latency_histogram import BINS
 
@@ -24,13 +24,13 @@ FIRST_RECORDS, FIRST_ENTRIES, FIRST_EMITTED = 32, 64, 256
 def new_simulation(application: Application, settings: SimulatorSettings, steps: int, host_slots: int) -> Simulation:
     """The state before the first step: nothing placed, nothing waiting."""
     operators = _new_operators(application)
+    operators["beyond_step_s"] = [_service_beyond_step_s(o, application, settings) for o in application.operators]
     edges = _new_edges(application)
     lanes = np.zeros(int(operators["lane_after"][-1]), arrays.LANE)
     lanes["replica"] = np.repeat(operators["replica_first"], operators["lane_after"] - operators["lane_first"])
     replicas = np.zeros(int(operators["replica_after"][-1]), arrays.REPLICA)
     replicas["host"] = -1
     hosts = np.zeros(host_slots, arrays.HOST)
-    hosts["bandwidth"] = np.inf
     levels = int(operators["level_after"][-1])
     return Simulation(
         operators=operators,
@@ -76,6 +76,25 @@ def _new_operators(application: Application) -> Records:
     operators["service_s"] = [o.service_time_s for o in described]
     operators["queue_rows"] = [o.queue_rows for o in described]
     return operators
+
+
+def _service_beyond_step_s(operator: Operator, application: Application, settings: SimulatorSettings) -> float:
+    """The part of a row's own service time that the kernel's curves of rows in and rows out do not show.
+
+    With steps much longer than the service, rows leave in the step they came in and all of it is missing; so it is
+    where rows flow in evenly, because they flow out the same way. Where whole rows come and steps are much shorter than
+    the service, a row leaves bit by bit while it is served, on average half a service time before its end (constant
+    service), or whole at its end (exponential service).
+    """
+    service_s = operator.service_time_s
+    seen = service_s / (service_s + settings.step_s)
+    if settings.service_times is ServiceTimes.EXPONENTIAL:
+        return service_s * (1.0 - seen)
+    operators = {o.name for o in application.operators}
+    whole_rows = settings.arrivals is Arrivals.POISSON and all(
+        e.upstream not in operators for e in application.inputs(operator.name)
+    )
+    return service_s * (1.0 - 0.5 * seen) if whole_rows else service_s
 
 
 def _new_edges(application: Application) -> Records:

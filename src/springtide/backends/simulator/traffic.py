@@ -13,8 +13,8 @@ from springtide.backends.simulator.hosts import Network, SimulatedHost
 class Traffic:
     """Recomputed whenever something has moved, so that the kernel only multiplies."""
 
-    def __init__(self, engine: Engine, network: Network, slots: int) -> None:
-        self._engine, self._network, self._slots = engine, network, slots
+    def __init__(self, engine: Engine, network: Network) -> None:
+        self._engine, self._network = engine, network
         application = engine.application
         self._operators = application.operators
         rates = propagate(application, {s.name: s.share for s in application.sources})
@@ -29,10 +29,12 @@ class Traffic:
         self._row_bytes = np.repeat([float(o.row_bytes) for o in self._operators], lanes)
 
     def refresh(self, hosts: list[SimulatedHost]) -> None:
-        delays = self._network.matrix(hosts, self._slots)
+        slots = len(self._engine.state.hosts)
+        delays = self._network.matrix(hosts, slots)
         shares = np.array([self._engine.host_shares(i) for i in range(len(self._operators))])
+        elsewhere = np.maximum(0.0, 1.0 - shares)  # shares sum up to 1 only but for rounding
         edge_delay_s = np.zeros(len(self._edges))
-        bytes_per_row = np.zeros((len(self._operators), self._slots))
+        bytes_per_row = np.zeros((len(self._operators), slots))
         for number, edge in enumerate(self._edges):
             down = self._index[edge.downstream]
             row_bytes = float(self._operators[down].row_bytes)
@@ -41,8 +43,8 @@ class Traffic:
                 bytes_per_row[down] += self._weight[number] * row_bytes
                 continue
             edge_delay_s[number] = shares[up] @ delays @ shares[down]
-            bytes_per_row[down] += self._weight[number] * row_bytes * (1.0 - shares[up])
-            bytes_per_row[up] += edge.selectivity * row_bytes * (1.0 - shares[down])
+            bytes_per_row[down] += self._weight[number] * row_bytes * elsewhere[up]
+            bytes_per_row[up] += edge.selectivity * row_bytes * elsewhere[down]
         self._engine.set_traffic(edge_delay_s, bytes_per_row)
 
     def memory_bytes(self) -> Floats:
@@ -50,7 +52,7 @@ class Traffic:
         engine = self._engine
         held = self._state_bytes + engine.state.lanes["rows"] * self._row_bytes
         at = engine.lane_hosts()
-        memory = np.bincount(at[at >= 0], weights=held[at >= 0], minlength=self._slots).astype(np.float64)
+        memory = np.bincount(at[at >= 0], weights=held[at >= 0], minlength=len(engine.state.hosts)).astype(np.float64)
         for i, operator in enumerate(self._operators):
             if operator.memory_bytes:
                 memory += operator.memory_bytes * (engine.host_shares(i) > 0)
