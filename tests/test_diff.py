@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pytest
-from factories import allocation, application, operator
 from hypothesis import given
+from hypothesis import settings as budget
 from hypothesis import strategies as st
 
+from factories import allocation, application, operator
 from springtide.backends.simulator.backend import SimulatorBackend
 from springtide.backends.simulator.settings import ServiceModel, SimulatorSettings
 from springtide.execute.diff import actions
@@ -39,6 +42,7 @@ def allocations(draw: st.DrawFn, app: Application = APPLICATION) -> Allocation:
 
 
 @pytest.mark.parametrize("service", list(ServiceModel))
+@budget(max_examples=30)
 @given(start=allocations(), plans=st.lists(allocations(), min_size=1, max_size=3))
 def test_a_backend_that_carries_the_actions_out_has_what_was_planned(
     service: ServiceModel, start: Allocation, plans: list[Allocation]
@@ -59,6 +63,31 @@ def test_a_backend_that_carries_the_actions_out_has_what_was_planned(
         assert actions(seen.requested, planned) == ()
 
 
+@budget(max_examples=30)
+@given(start=allocations(), plans=st.lists(allocations(), min_size=2, max_size=6))
+def test_what_was_requested_is_the_last_plan_however_long_it_takes(start: Allocation, plans: list[Allocation]) -> None:
+    """Hosts take two and a half intervals to come: plans change before they are carried out, and nothing is left of them."""
+    slow = Pool(host=HostType(cores=2, start_s=2.5, release_s=0.5), max_hosts=AT_ONCE.max_hosts)
+    rows = np.full((1, len(plans) + 12), 50.0)
+    backend = SimulatorBackend(APPLICATION, slow, SimulatorSettings(interval_s=1.0), rows, start=start)
+    backend.clock.advance_to(1.0)
+    seen = backend.observe()
+    for end_s, plan in enumerate(plans, start=2):
+        # A host on its way out cannot be called back: whoever needs one gets another, of a new name.
+        leaving = {h: f"{h}{end_s}" for h in seen.hosts if h not in seen.requested.hosts}
+        planned = _renamed(plan, leaving)
+        backend.apply(actions(seen.requested, planned))
+        backend.clock.advance_to(float(end_s))
+        seen = backend.observe()
+        assert _same(seen.requested, planned)
+
+    backend.clock.advance_to(backend.duration_s)
+    settled = backend.observe()
+    assert _same(settled.observed, planned)
+    assert set(settled.hosts) == set(planned.hosts)
+
+
+@budget(max_examples=50)
 @given(requested=allocations(), planned=allocations())
 def test_hosts_come_first_and_go_last(requested: Allocation, planned: Allocation) -> None:
     wanted = actions(requested, planned)
@@ -71,6 +100,7 @@ def test_hosts_come_first_and_go_last(requested: Allocation, planned: Allocation
     assert not any(isinstance(a, ReleaseHosts) for a in wanted[:-1])
 
 
+@budget(max_examples=50)
 @given(requested=allocations(), planned=allocations())
 def test_only_what_differs_is_asked_for_and_once(requested: Allocation, planned: Allocation) -> None:
     wanted = actions(requested, planned)
@@ -86,9 +116,12 @@ def test_only_what_differs_is_asked_for_and_once(requested: Allocation, planned:
                 assert all(old.shard_replicas[s] != r for s, r in action.routes.items())
 
 
+@budget(max_examples=50)
 @given(planned=allocations())
 def test_nothing_is_asked_for_when_nothing_changes(planned: Allocation) -> None:
-    copy = Allocation(planned.hosts, {n: OperatorAllocation(p.replica_hosts, p.shard_replicas) for n, p in planned.operators.items()})
+    copy = Allocation(
+        planned.hosts, {n: OperatorAllocation(p.replica_hosts, p.shard_replicas) for n, p in planned.operators.items()}
+    )
 
     assert actions(planned, planned) == ()
     assert actions(planned, copy) == ()
@@ -117,3 +150,11 @@ def test_a_scale_out_onto_a_new_host_reads_like_a_plan_of_work() -> None:
 def _same(one: Allocation, other: Allocation) -> bool:
     """The order in which hosts are named says nothing: replicas refer to them by name."""
     return set(one.hosts) == set(other.hosts) and one.operators == other.operators
+
+
+def _renamed(plan: Allocation, names: Mapping[str, str]) -> Allocation:
+    placed = {
+        name: OperatorAllocation(tuple(names.get(h, h) for h in of.replica_hosts), of.shard_replicas)
+        for name, of in plan.operators.items()
+    }
+    return Allocation(tuple(names.get(h, h) for h in plan.hosts), placed)

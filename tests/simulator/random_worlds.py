@@ -91,6 +91,7 @@ plan_changes = st.builds(
     st.integers(0, 11),
 )
 
+
 @st.composite
 def operators(draw: st.DrawFn, name: str, *, lossless: bool) -> Operator:
     return Operator(

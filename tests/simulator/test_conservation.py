@@ -41,7 +41,7 @@ def test_every_row_offered_is_processed_dropped_or_waiting(
     for observation in seen:
         _check_signs(observation)
         _check_parts_add_up(observation, application)
-        if service is ServiceModel.TUPLE and world.service_times is ServiceTimes.CONSTANT:
+        if service is ServiceModel.MICRO_BATCH or world.service_times is ServiceTimes.CONSTANT:
             _check_capacity(observation)
 
 

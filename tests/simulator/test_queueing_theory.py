@@ -1,4 +1,4 @@
-"""The tuple model against closed forms: M/M/1 and M/M/k within 5 %."""
+"""The tuple model against closed forms: M/M/1, M/M/k and M/D/1 within 5 %."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ def mean_sojourn_s(servers: int, utilisation: float) -> float:
     return wait_s + SERVICE_S
 
 
-def simulated(servers: int, utilisation: float, rows: int, seed: int) -> Latency:
-    """The latency of a queue with Poisson arrivals and exponential service, fed with about `rows` rows."""
+def simulated(
+    servers: int, utilisation: float, rows: int, seed: int, service_times: ServiceTimes = ServiceTimes.EXPONENTIAL
+) -> Latency:
+    """The latency of a queue with Poisson arrivals, fed with about `rows` rows."""
     rate_per_s = utilisation * servers / SERVICE_S
     steps = round(rows / rate_per_s / STEP_S)
     return simulate(
@@ -37,7 +39,7 @@ def simulated(servers: int, utilisation: float, rows: int, seed: int) -> Latency
         seed=seed,
         step_s=STEP_S,
         arrivals=Arrivals.POISSON,
-        service_times=ServiceTimes.EXPONENTIAL,
+        service_times=service_times,
     ).latency
 
 
@@ -55,6 +57,13 @@ def test_m_m_1(utilisation, rows):
 def test_m_m_k(servers, utilisation, rows):
     latency = simulated(servers, utilisation, rows, seed=2)
     assert latency.mean_s == pytest.approx(mean_sojourn_s(servers, utilisation), rel=0.05)
+
+
+@pytest.mark.parametrize(("utilisation", "rows"), [(0.5, 60_000), (0.8, 200_000)])
+def test_m_d_1(utilisation, rows):
+    """With constant service a row waits half as long on average (Pollaczek and Khinchine)."""
+    latency = simulated(1, utilisation, rows, seed=1, service_times=ServiceTimes.CONSTANT)
+    assert latency.mean_s == pytest.approx(SERVICE_S * (1 + utilisation / (2 * (1 - utilisation))), rel=0.05)
 
 
 def test_the_closed_form_itself():

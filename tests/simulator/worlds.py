@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -39,9 +40,7 @@ def one_operator(**fields: Any) -> Application:
 
 
 def chain(*operators: Operator, **fields: Any) -> Application:
-    edges = tuple(
-        Edge(upstream=a.name, downstream=b.name) for a, b in zip(operators[:-1], operators[1:], strict=True)
-    )
+    edges = tuple(Edge(upstream=a.name, downstream=b.name) for a, b in pairwise(operators))
     return Application(**{"name": "chain", "operators": operators, "edges": edges, **fields})
 
 

@@ -15,7 +15,7 @@ def compare(expected: Expectation, after: Observation) -> Outcome:
     measured = Expectation(
         utilisation=max((h.utilisation for h in after.running_hosts), default=0.0),
         processed_rows_per_s=after.latency.rows / after.interval_s,
-        latency_s=after.latency.slo_s,
+        latency_s=after.latency.slo_s if after.latency.rows > 0 else None,
     )
     misses = [text for text in _misses(expected, measured) if text]
     kept = NOTHING_PROMISED if expected == Expectation() else "as expected"
@@ -32,6 +32,10 @@ def _misses(expected: Expectation, measured: Expectation) -> list[str]:
 
 
 def _miss(what: str, promised: float | None, was: float | None, unit: str) -> str:
-    if promised is None or was is None or abs(was - promised) <= TOLERANCE * abs(promised) + 0.05 * (unit == ""):
+    if promised is None:
+        return ""
+    if was is None:
+        return f"{what} unknown instead of {promised:.3g}{unit}: no row left"
+    if abs(was - promised) <= TOLERANCE * abs(promised) + 0.05 * (unit == ""):
         return ""
     return f"{what} {was:.3g}{unit} instead of {promised:.3g}{unit}"

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 from rich.table import Table
@@ -34,7 +34,10 @@ HOUR_BAR_BYTES = 1e9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A chain of `depth` operators, as many times as there are `operators`, on hosts of eight cores."""
+    """Chains of `depth` operators, `operators` in all, on hosts of eight cores that are 60 % busy at the peak.
+
+    With one replica per operator where it takes 1.4 cores at the peak, an operator is overloaded for hours.
+    """
 
     name: str
     operators: int
@@ -43,7 +46,8 @@ class Case:
     steps: int
     depth: int
     policy: str
-    interval_s: float = 60.0
+    interval_s: float = 30.0
+    replicas: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,12 +84,12 @@ class Report:
 def measure(*, quick: bool = False, say: Callable[[str], None] = print) -> Report:
     say("Compiling the kernel, or loading it from an earlier run")
     compile_s = _compile()
-    results = [_timed(_day("local-thresholds"), say), _timed(_day("static"), say)]
+    results = [_timed(case, say) for case in (_day("static"), _day("local-thresholds"), _overloaded_day())]
     if not quick:
         results.append(_timed(_hour(), say))
     growth = [
-        _growth("steps", [_steps_case(n) for n in (10_000, 20_000, 40_000, 80_000)], lambda c: c.steps, say),
-        _growth("shards", [_shards_case(n) for n in (16, 32, 64, 128)], lambda c: c.shards, say),
+        _growth("steps", [_steps_case(n) for n in (40_000, 80_000, 160_000, 320_000)], lambda c: c.steps, say),
+        _growth("shards", [_shards_case(n) for n in (64, 128, 256, 512)], lambda c: c.shards, say),
     ]
     day = max(r.wall_s for r in results if r.case.name.startswith("day"))
     hours = [r for r in results if r.case.name.startswith("hour")]
@@ -102,37 +106,25 @@ def measure(*, quick: bool = False, say: Callable[[str], None] = print) -> Repor
 
 
 def _day(policy: str) -> Case:
-    return Case(
-        name=f"day at 1 s steps, 35 operators, 10 hosts, {policy}",
-        operators=35,
-        shards=4,
-        hosts=10,
-        steps=86_400,
-        depth=1,
-        policy=policy,
-    )
+    name = f"day at 1 s steps, 35 operators, 10 hosts, {policy}"
+    return Case(name=name, operators=35, shards=4, hosts=10, steps=86_400, depth=1, policy=policy, replicas=2)
+
+
+def _overloaded_day() -> Case:
+    return replace(_day("static"), name="day at 1 s steps, 35 operators, 10 hosts, static, overloaded", replicas=1)
 
 
 def _hour() -> Case:
-    return Case(
-        name="hour of 1,000 operators x 64 shards, 100 hosts, static",
-        operators=1000,
-        shards=64,
-        hosts=100,
-        steps=3600,
-        depth=10,
-        policy="static",
-    )
+    name = "hour of 1,000 operators x 64 shards, 100 hosts, static"
+    return Case(name=name, operators=1000, shards=64, hosts=100, steps=3600, depth=10, policy="static")
 
 
 def _steps_case(steps: int) -> Case:
-    return Case(name=f"{steps} steps", operators=35, shards=4, hosts=10, steps=steps, depth=1, policy="static")
+    return replace(_day("static"), name=f"{steps} steps", steps=steps, interval_s=60.0)
 
 
 def _shards_case(shards: int) -> Case:
-    return Case(
-        name=f"{shards} shards", operators=200, shards=shards, hosts=20, steps=1200, depth=10, policy="static", interval_s=300
-    )
+    return replace(_hour(), name=f"{shards} shards", operators=100, shards=shards, hosts=10, steps=1200, interval_s=300.0)
 
 
 def run_case(case: Case) -> Result:
@@ -141,7 +133,6 @@ def run_case(case: Case) -> Result:
     names = [[f"o{chain}-{j}" for j in range(case.depth)] for chain in range(case.operators // case.depth)]
     keys = KeyDistribution(keys=10_000, zipf=0.5)
     cores = 8
-    # Busy, but never more than the hosts can do: at the peak, 60 % of all cores.
     trace = day_cycle(0, mean_per_s=100.0, days=case.steps / 86_400, step_s=1.0)
     service_s = 0.6 * case.hosts * cores / (case.operators * trace.peak_rate_per_s)
     application = Application(
@@ -155,7 +146,7 @@ def run_case(case: Case) -> Result:
         trace=trace,
         application=application,
         pool=Pool(host=HostType(cores=cores), min_hosts=1, max_hosts=case.hosts),
-        settings=SimulatorSettings(interval_s=case.interval_s, initial_hosts=case.hosts),
+        settings=SimulatorSettings(interval_s=case.interval_s, initial_hosts=case.hosts, initial_replicas=case.replicas),
         policy=make_policy(case.policy, {}),
         policy_name=case.policy,
     )

@@ -103,6 +103,10 @@ class Allocation:
 
     def check(self, application: Application) -> None:
         """Refuse an allocation that does not fit the application: operators, shards and replica limits."""
+        if len(self.operators) > len(application.operators):
+            known = {o.name for o in application.operators}
+            stranger = next(name for name in self.operators if name not in known)
+            raise InvalidValue(f"operator {stranger!r} is placed, but is not in the application; {nearest(stranger, known)}")
         for operator in application.operators:
             placed = self.operators.get(operator.name)
             require(placed is not None, f"operator {operator.name!r} is not placed")

@@ -65,5 +65,13 @@ def summarise(counts: LatencyCounts, slo_percentile: float) -> Latency:
     )
 
 
+def bin_of(latency_s: float) -> int:
+    """The bin that a latency is counted in; compiled as it stands where rows are counted by the million."""
+    if latency_s <= SMALLEST_S:
+        return 0
+    return min(BINS - 1, 1 + int(math.log(latency_s / SMALLEST_S) * BINS_PER_UNIT))
+
+
 def _bin_value(index: int) -> float:
+    """The middle of a bin."""
     return SMALLEST_S * math.exp((index - 0.5) / BINS_PER_UNIT) if index > 0 else SMALLEST_S

@@ -136,12 +136,13 @@ class SimulatorBackend:
         for i, operator in enumerate(self._application.operators):
             if operator.keyed and operator.keys.shuffles_per_minute > 0:
                 every_s = 60.0 / operator.keys.shuffles_per_minute
-                self._at(every_s, partial(self._shuffle, i, every_s))
+                self._at(every_s, partial(self._shuffle, i, every_s, 1))
 
-    def _shuffle(self, operator: int, every_s: float, now_s: float) -> None:
+    def _shuffle(self, operator: int, every_s: float, number: int, _now_s: float) -> None:
         self._engine.shuffle_keys(operator)
         self._moved = True
-        self._at(now_s + every_s, partial(self._shuffle, operator, every_s))
+        # Counted from the start: added up, the times would drift from the steps they fall on.
+        self._at((number + 1) * every_s, partial(self._shuffle, operator, every_s, number + 1))
 
     # --- hosts --------------------------------------------------------------------------------------------------
 
@@ -234,6 +235,7 @@ class SimulatorBackend:
             operators[name] = moved
             index = self._index[name]
             state_s = self._application.operators[index].state_bytes_per_shard / self._pool.host.bandwidth_bytes_per_s
+            self._engine.pause_replicas_on(index, slot, ready_s)
             for lane in self._engine.lanes_on(index, slot):
                 self._engine.pause_lane(index, lane, ready_s)
                 self._engine.load_state(index, lane, state_s)
@@ -251,38 +253,42 @@ class SimulatorBackend:
     # --- actions ------------------------------------------------------------------------------------------------
 
     def apply(self, actions: Sequence[Action]) -> None:
-        now_s = self._clock.now_s()
-        # Hosts that are to be released make room in the pool for those that take their place.
-        self._releasing |= {h for a in actions if isinstance(a, ReleaseHosts) for h in a.hosts if h in self._fleet}
+        """Everything that is asked for, or an `InvalidValue` and nothing."""
+        new = tuple(h for a in actions if isinstance(a, AddHosts) for h in a.hosts)
+        leaving = {h for a in actions if isinstance(a, ReleaseHosts) for h in a.hosts if h in self._fleet}
+        pending = dict(self._pending)
         for action in actions:
-            match action:
-                case AddHosts(hosts):
-                    self._check_new(hosts)
-                    self._add_hosts(hosts, now_s)
-                case SetReplicas() | MoveShards():
-                    self._pending[action.operator] = self._after(action)
+            if isinstance(action, SetReplicas | MoveShards):
+                pending[action.operator] = self._after(action, pending)
+        self._check(new, self._releasing | leaving, pending)
+        self._releasing |= leaving
+        self._pending = pending
+        self._add_hosts(new, self._clock.now_s())
         if actions:
-            self._carry_out_pending(now_s)
+            self._carry_out_pending(self._clock.now_s())
 
-    def _check_new(self, hosts: tuple[str, ...]) -> None:
-        for name in hosts:
+    def _check(self, new: tuple[str, ...], leaving: set[str], pending: dict[str, OperatorAllocation]) -> None:
+        """Refuse what the pool or the application does not allow; hosts on their way out make room for new ones."""
+        for name in new:
             require(name not in self._fleet, f"host {name!r} exists already")
-        renting = sum(h.name not in self._releasing for h in self._fleet.all())
+        hosts = (*(h.name for h in self._fleet.all() if h.name not in leaving), *new)
         require(
-            renting + len(hosts) <= self._pool.max_hosts,
-            f"{renting + len(hosts)} hosts were asked for, but the pool has {self._pool.max_hosts}",
+            len(hosts) <= self._pool.max_hosts,
+            f"{len(hosts)} hosts were asked for, but the pool has {self._pool.max_hosts}",
         )
+        Allocation(hosts, {**self._observed.operators, **pending}).check(self._application)
 
-    def _after(self, action: SetReplicas | MoveShards) -> OperatorAllocation:
+    def _after(self, action: SetReplicas | MoveShards, pending: dict[str, OperatorAllocation]) -> OperatorAllocation:
         name = action.operator
         if name not in self._index:
             raise InvalidValue(f"there is no operator {name!r}; {nearest(name, self._index)}")
-        placed = self._pending.get(name, self._observed.operators[name])
+        placed = pending.get(name, self._observed.operators[name])
         if isinstance(action, MoveShards):
-            routes = list(placed.shard_replicas)
+            routes = dict(enumerate(placed.shard_replicas))
             for shard, replica in action.routes.items():
+                require(shard in routes, f"operator {name!r} has no shard {shard}: it has {len(routes)}")
                 routes[shard] = replica
-            return OperatorAllocation(placed.replica_hosts, tuple(routes))
+            return OperatorAllocation(placed.replica_hosts, tuple(routes.values()))
         # Routes to replicas that go away are corrected by the MoveShards that follows; until then they lead to the first.
         kept = tuple(r if r < len(action.replica_hosts) else 0 for r in placed.shard_replicas)
         return OperatorAllocation(action.replica_hosts, kept)

@@ -172,7 +172,11 @@ def _work_on_batch(sim, begin, end, i):  # type: ignore[no-untyped-def]
         replicas[r].busy_s += busy
         host = replicas[r].batch_host
         if host >= 0:
-            hosts[host].busy_s += busy / max(1.0, hosts[host].running / max(1.0, hosts[host].cores))
+            # A batch is as long as the crowd at its start makes it; whoever comes later finds what is left of the cores.
+            busy /= max(1.0, hosts[host].running / max(1.0, hosts[host].cores))
+            busy = min(busy, hosts[host].left_s)
+            hosts[host].busy_s += busy
+            hosts[host].left_s -= busy
 
 
 @compiled

@@ -13,7 +13,7 @@ from springtide.backends.simulator.kernel import EMITTED_FULL, ENTRIES_FULL, NOT
 from springtide.backends.simulator.settings import SimulatorSettings
 from springtide.backends.simulator.topology import KeySpace, new_simulation
 from springtide.model.allocation import OperatorAllocation
-from springtide.model.application import Application
+from springtide.model.application import Application, Grouping
 
 
 class Engine:
@@ -51,7 +51,9 @@ class Engine:
         return slice(int(of["replica_first"]), int(of["replica_first"] + of["replica_count"]))
 
     def lanes_on(self, operator: int, slot: int) -> list[int]:
-        """The operator's lanes that are served on a host."""
+        """The operator's lanes that are served on a host and nowhere else."""
+        if self.application.operators[operator].grouping is Grouping.SHARED:
+            return []
         lanes = self.lanes(operator)
         at = self.lane_hosts()[lanes]
         return [int(lane) for lane in np.flatnonzero(at == slot)]
@@ -150,6 +152,12 @@ class Engine:
     def pause_lane(self, operator: int, lane: int, until_s: float) -> None:
         paused = self._sim.lanes["paused_until_s"][self.lanes(operator)]
         paused[lane] = max(paused[lane], until_s)
+
+    def pause_replicas_on(self, operator: int, slot: int, until_s: float) -> None:
+        """Let replicas on a host take nothing from a queue that they share with others."""
+        replicas = self._sim.replicas[self.replicas(operator)]
+        paused = replicas["paused_until_s"]
+        paused[replicas["host"] == slot] = until_s
 
     def load_state(self, operator: int, lane: int, duration_s: float) -> None:
         """Let the next micro-batch spend time on loading a shard that has come from another host."""

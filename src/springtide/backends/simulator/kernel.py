@@ -20,7 +20,9 @@ from springtide.backends.simulator.compiling import compiled, inlined
 from springtide.backends.simulator.dropping import drop_late, drop_overflow
 from springtide.backends.simulator.flow import NO_ROWS, begin_output
 from springtide.backends.simulator.serving import serve
-from springtide.monitor.latency_histogram import BINS, BINS_PER_UNIT, SMALLEST_S
+from springtide.monitor.latency_histogram import bin_of
+
+_bin_of = inlined(bin_of)
 
 DONE, RECORDS_FULL, ENTRIES_FULL, EMITTED_FULL = range(4)
 NOT_BEGUN = -1  # instead of an operator to go on with: the step is a new one
@@ -280,16 +282,13 @@ def _count_latency(sim, latency, rows, spread):  # type: ignore[no-untyped-def]
     totals = sim.totals[0]
     world = sim.world[0]
     totals.latency_s += rows * latency
+    totals.latency_max_s = max(totals.latency_max_s, latency)
     points = 4 if spread > 0.02 * latency else 1
     for n in range(points):
         value = max(0.0, latency + spread * ((n + 0.5) / points - 0.5))
-        totals.latency_max_s = max(totals.latency_max_s, value)
         if value > world.slo_s:
             totals.late_rows += rows / points
-        at = 0
-        if value > SMALLEST_S:
-            at = min(BINS - 1, 1 + int(math.log(value / SMALLEST_S) * BINS_PER_UNIT))
-        sim.latency_rows[at] += rows / points
+        sim.latency_rows[_bin_of(value)] += rows / points
 
 
 @inlined

@@ -23,7 +23,7 @@ def serve(sim, rng, step, i):  # type: ignore[no-untyped-def]
     first_lane = op.lane_first
     if op.grouping == SHARED:
         if lanes[first_lane].rows > 0.0 and lanes[first_lane].paused_until_s <= middle:
-            rows = _serve_shared(sim, rng, i, lanes[first_lane].rows, first_replica, service)
+            rows = _serve_shared(sim, rng, i, lanes[first_lane].rows, middle)
             taken = take(sim, i, first_lane, rows, middle)
             lanes[first_lane].busy_s += taken * service
         return
@@ -98,13 +98,25 @@ def _empty_lanes(sim, i, leaving):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _serve_shared(sim, rng, i, waiting, first_replica, service):  # type: ignore[no-untyped-def]
+def _serve_shared(sim, rng, i, waiting, middle):  # type: ignore[no-untyped-def]
     """All replicas take from one queue, and no more of them are busy than there are rows; returns the rows done."""
     replicas = sim.replicas
     op = sim.operators[i]
-    busy = int(min(op.replica_count, math.ceil(waiting)))
+    service = op.service_s
+    first, after = op.replica_first, op.replica_first + op.replica_count
+    ready = 0
+    for r in range(first, after):
+        if replicas[r].paused_until_s <= middle:
+            ready += 1
+    busy = int(min(ready, math.ceil(waiting)))
+    begun = 0
     served = 0.0
-    for r in range(first_replica, first_replica + busy):
+    for r in range(first, after):
+        if begun == busy:
+            break
+        if replicas[r].paused_until_s > middle:
+            continue
+        begun += 1
         host = replicas[r].host
         rows = _granted(sim, rng, i, host, waiting / busy, service)
         replicas[r].busy_s += rows * service

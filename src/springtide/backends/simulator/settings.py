@@ -95,7 +95,10 @@ class Delay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatorSettings:
-    """`step_s` is the resolution of time: latencies are exact to within half a step."""
+    """`step_s` is the resolution of time: a queue's latencies are exact to within half a step, a pipeline's to within one.
+
+    A pause shorter than half a step has no effect in the tuple model.
+    """
 
     service: ServiceModel = ServiceModel.TUPLE
     step_s: float = 1.0
