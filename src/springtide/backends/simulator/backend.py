@@ -254,6 +254,8 @@ class SimulatorBackend:
 
     def apply(self, actions: Sequence[Action]) -> None:
         """Everything that is asked for, or an `InvalidValue` and nothing."""
+        if not actions:
+            return
         new = tuple(h for a in actions if isinstance(a, AddHosts) for h in a.hosts)
         leaving = {h for a in actions if isinstance(a, ReleaseHosts) for h in a.hosts if h in self._fleet}
         pending = dict(self._pending)
@@ -264,8 +266,7 @@ class SimulatorBackend:
         self._releasing |= leaving
         self._pending = pending
         self._add_hosts(new, self._clock.now_s())
-        if actions:
-            self._carry_out_pending(self._clock.now_s())
+        self._carry_out_pending(self._clock.now_s())
 
     def _check(self, new: tuple[str, ...], leaving: set[str], pending: dict[str, OperatorAllocation]) -> None:
         """Refuse what the pool or the application does not allow; hosts on their way out make room for new ones."""

@@ -34,6 +34,8 @@ class Engine:
             if o.keyed
         }
         self._sim = new_simulation(application, settings, self.steps, host_slots)
+        self._located: Simulation | None = None
+        self._located_at = np.zeros((0, 3), np.int64)
         for i, keys in self._key_spaces.items():
             self._sim.share[self.lanes(i), 0] = keys.shares()
 
@@ -62,11 +64,16 @@ class Engine:
         """The host of each lane; of a queue shared by several replicas, the first one's."""
         return np.asarray(self._sim.replicas["host"][self._sim.lanes["replica"]])
 
+    def _places(self) -> Ints:
+        if self._located is not self._sim:
+            self._located, self._located_at = self._sim, places_of(self._sim)
+        return self._located_at
+
     def run_to(self, step: int) -> None:
         """Simulate up to `step`, giving the kernel more room whenever it asks for it."""
         while self.step < step:
             full, self.step, self._next_operator = run_steps(
-                places_of(self._sim), self._source_rows, self.step, self._next_operator, step, self._rng
+                self._places(), self._source_rows, self.step, self._next_operator, step, self._rng
             )
             if full == RECORDS_FULL:
                 self._sim = arrays.with_more_records(self._sim)

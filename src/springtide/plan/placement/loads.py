@@ -17,7 +17,7 @@ the hosts asked about, because an application may have tens of thousands.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -64,9 +64,17 @@ class Loads:
     """The loads measured in a view."""
 
     view: View
+    _found: dict[tuple[str, int], UnitLoads] = field(default_factory=dict, repr=False)
 
     def of_operator(self, name: str, placed: OperatorAllocation) -> UnitLoads:
         """What each unit uses; nothing for an operator of which nothing was measured."""
+        # Only the number of units matters, not where they are; a plan asks for the same many times.
+        count = len(placed.shard_replicas) or placed.replicas
+        if (name, count) not in self._found:
+            self._found[name, count] = self._of_operator(name, placed)
+        return self._found[name, count]
+
+    def _of_operator(self, name: str, placed: OperatorAllocation) -> UnitLoads:
         operator = self.view.application.operator(name)
         count = len(placed.shard_replicas) if moves_by_shard(operator) else placed.replicas
         seen = self.view.observation.operators.get(name)

@@ -46,7 +46,7 @@ def replica_verdicts(view: View, thresholds: Thresholds) -> dict[str, int]:
     for name, placed in view.requested.operators.items():
         if name not in seen or len(seen[name].replica_utilisation) != placed.replicas:
             continue
-        if seen[name].replica_utilisation.max() > thresholds.upper:
+        if max(seen[name].replica_utilisation.tolist()) > thresholds.upper:
             verdicts[name] = 1
         elif (
             placed.replicas > _fewest(placed)
