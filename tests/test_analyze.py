@@ -163,7 +163,8 @@ def test_beyond_a_quarter_it_is_a_miss_either_way(factor: float) -> None:
 def test_a_nearly_idle_host_is_forgiven_a_few_hundredths() -> None:
     """Twice the promised utilisation is no surprise when it is 4 % instead of 2 %; latency knows no such mercy."""
     assert compare(Expectation(utilisation=0.02), after(busy=0.04)).verdict == "as expected"
-    assert compare(Expectation(utilisation=0.02), after(busy=0.08)).verdict == "busiest host 0.08 instead of 0.02"
+    assert compare(Expectation(utilisation=0.02), after(busy=0.15)).verdict == "busiest host 0.15 instead of 0.02"
+    assert compare(Expectation(utilisation=0.8), after(busy=1.0)).verdict == "busiest host 1 instead of 0.8"
     assert compare(Expectation(latency_s=0.02), after(latency_s=0.04)).verdict == "latency 0.04 s instead of 0.02 s"
 
 

@@ -144,7 +144,7 @@ def test_an_unknown_key_is_named_with_the_nearest_right_one(old: str, new: str, 
     [
         ("shards = 32", 'shards = "32"', "[[operator]] 'count': shards must be a whole number, not '32'"),
         ("shards = 32", "shards = true", "[[operator]] 'count': shards must be a whole number, not true"),
-        ("shards = 32", "shards = 32.0", "[[operator]] 'count': shards must be a whole number, not 32.0"),
+        ("shards = 32", "shards = 32.5", "[[operator]] 'count': shards must be a whole number, not 32.5"),
         ("latency_s = 2.5", "latency_s = false", "[slo]: latency_s must be a number, not false"),
         ("latency_s = 2.5", 'latency_s = "2 s"', "[slo]: latency_s must be a number, not '2 s'"),
         ("latency_s = 2.5", f"latency_s = 1{'0' * 400}", "[slo]: latency_s is too large a number"),

@@ -193,6 +193,8 @@ def _scalar(kind: type, value: object, key: str, where: str) -> object:
         return value
     if kind is float and type(value) is int:
         return _as_float(value, key, where)
+    if kind is int and type(value) is float and value.is_integer():  # 16e9 is how people write a size
+        return int(value)
     wanted = {int: "a whole number", float: "a number", str: "text in quotes", bool: "true or false"}[kind]
     raise InvalidValue(f"{where}: {key} must be {wanted}, not {_shown(value)}")
 

@@ -17,6 +17,7 @@ from springtide.model.application import Application, Operator
 from springtide.model.decision import Decision, Outcome
 from springtide.model.observation import Observation
 from springtide.model.protocols import AnyPolicy, Recorder
+from springtide.plan.parameters import parameters_of
 from springtide.report.summary import About, Point, RunSummary, RunTotals
 from springtide.workload.traces import Trace
 
@@ -55,6 +56,7 @@ class Simulation:
             trace=self.trace.name,
             application=self.application.name,
             policy=self.policy_name,
+            parameters=parameters_of(self.policy),
             seed=self.seed,
             slo_latency_s=self.application.slo.latency_s,
             slo_percentile=self.application.slo.percentile,

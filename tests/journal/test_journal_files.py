@@ -161,7 +161,7 @@ class TestWriting:
     def test_an_existing_journal_is_not_overwritten(self, path: Path) -> None:
         write_small_journal(path)
         before = path.read_bytes()
-        with pytest.raises(SpringtideError, match=r"run\.jsonl already exists: append to it, remove it, or name another file"):
+        with pytest.raises(SpringtideError, match=r"run\.jsonl already exists: remove it, or name another file"):
             JournalWriter(path, RUN)
         assert path.read_bytes() == before
 

@@ -110,3 +110,10 @@ def test_one_replica_at_a_time_is_dropped() -> None:
 def test_resizing_does_not_oscillate(load: float) -> None:
     grown = resized(PLACED, {"parse": load}, parse=2).allocation
     assert verdicts(grown, {"parse": load}) == {}
+
+
+def test_where_no_host_has_room_for_its_share_one_more_replica_lets_the_load_show() -> None:
+    """Both hosts are below the upper threshold, so nobody relocates; without this, parse would stay saturated for ever."""
+    nearly_full = {"parse": 0.95, "count": 2.2, "one": 3.1}
+    after = resized(PLACED, nearly_full, parse=2)
+    assert after.allocation.operators["parse"].replicas == 2

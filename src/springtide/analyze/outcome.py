@@ -7,6 +7,7 @@ from springtide.model.observation import Observation
 
 # A promise counts as kept within this share of the promised value: a policy forecasts, it does not know.
 TOLERANCE = 0.25
+UTILISATION_TOLERANCE = 0.1  # a utilisation is a share already: from 0.8 to 1.0 is not a small miss
 NOTHING_PROMISED = "nothing was promised"
 
 
@@ -36,6 +37,7 @@ def _miss(what: str, promised: float | None, was: float | None, unit: str) -> st
         return ""
     if was is None:
         return f"{what} unknown instead of {promised:.3g}{unit}: no row left"
-    if abs(was - promised) <= TOLERANCE * abs(promised) + 0.05 * (unit == ""):
+    allowed = UTILISATION_TOLERANCE if unit == "" else TOLERANCE * abs(promised)
+    if abs(was - promised) <= allowed:
         return ""
     return f"{what} {was:.3g}{unit} instead of {promised:.3g}{unit}"

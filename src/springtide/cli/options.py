@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from springtide.errors import SpringtideError
 from springtide.model.protocols import AnyPolicy
 from springtide.plan.registry import make_guard
@@ -31,16 +29,3 @@ def guarded(policy: AnyPolicy, guards: list[str]) -> AnyPolicy:
         name, _, parameters = text.partition(":")
         policy = make_guard(name, parse_assignments([p for p in parameters.split(",") if p], f"--guard {name}:"), policy)
     return policy
-
-
-def describe(policy: AnyPolicy) -> dict[str, object]:
-    """A policy's parameters, and those of the guards around it under the guards' names."""
-    found: dict[str, object] = {}
-    fields = {f.name: getattr(policy, f.name) for f in dataclasses.fields(policy)}  # type: ignore[arg-type]
-    inner = fields.pop("policy", None)
-    if inner is None:
-        return fields
-    found.update(describe(inner))
-    guard = type(policy).name  # type: ignore[attr-defined]
-    found.update({f"{guard}.{name}": value for name, value in fields.items()} or {guard: True})
-    return found

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from springtide.applications.pipeline import pipeline
 from springtide.backends.simulator.compiling import is_compiled
 from springtide.backends.simulator.settings import SimulatorSettings
-from springtide.cli.options import describe, guarded, parse_assignments
+from springtide.cli.options import guarded, parse_assignments
 from springtide.config import ApplicationFile, build, read_application
 from springtide.errors import SpringtideError, nearest
 from springtide.journal.from_model import application_record, policy_record
@@ -25,6 +25,7 @@ from springtide.journal.writing import JournalWriter
 from springtide.model.allocation import Pool
 from springtide.model.observation import Observation
 from springtide.model.protocols import Recorder
+from springtide.plan.parameters import parameters_of
 from springtide.plan.registry import make_policy
 from springtide.report.summary import Point, RunSummary
 from springtide.report.tables import operators_table, runs_table
@@ -195,7 +196,7 @@ def _open_journal(path: Path, simulation: Simulation) -> JournalWriter:
     run = RunRecord(
         created_at=datetime.now(UTC),
         application=application_record(simulation.application),
-        policy=policy_record(simulation.policy_name, describe(simulation.policy)),
+        policy=policy_record(simulation.policy_name, parameters_of(simulation.policy)),
         interval_s=simulation.settings.interval_s,
         step_s=simulation.settings.step_s,
         trace=simulation.trace.name,

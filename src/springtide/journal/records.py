@@ -168,7 +168,7 @@ class _Timed(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
 
 
 class RunRecord(_Timed, frozen=True, kw_only=True, tag="run"):
-    """What ran: all it takes to run it again. `time_s` is where the run's clock started.
+    """What ran: application, policy with its parameters and guards, trace and seed. `time_s` is where the run's clock started.
 
     `step_s` belongs to the simulator, `trace` and `seed` to runs that have them.
     """

@@ -69,7 +69,7 @@ class JournalWriter(Recorder):
         """Leave the file with a run record and nothing torn; the cut-off tail, if there was one."""
         self._whole_bytes = os.fstat(self._fd).st_size
         if self._whole_bytes and not append:
-            raise SpringtideError(f"journal {self._path} already exists: append to it, remove it, or name another file")
+            raise SpringtideError(f"journal {self._path} already exists: remove it, or name another file")
         opening = examine(self._path)
         if opening.run is not None:
             _check_same_run(self._path, opening.run, run)

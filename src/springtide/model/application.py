@@ -147,6 +147,8 @@ class Application:
         if not self.sources:
             self._add_default_source()
         object.__setattr__(self, "operators", self._in_topological_order())
+        for source in self.sources:
+            require(bool(self.outputs(source.name)), f"source {source.name!r} feeds nobody: add an [[edge]] from it")
         for operator in self.operators:
             require(
                 bool(self.inputs(operator.name)),
@@ -174,6 +176,11 @@ class Application:
             seen.add((edge.upstream, edge.downstream))
 
     def _add_default_source(self) -> None:
+        require(
+            all(o.name != "source" for o in self.operators),
+            f"application {self.name!r}: an operator is called 'source', as the source that is added when none is given:"
+            " add a [[source]] with another name",
+        )
         fed = {e.downstream for e in self.edges}
         roots = tuple(Edge(upstream="source", downstream=o.name) for o in self.operators if o.name not in fed)
         object.__setattr__(self, "sources", (Source(name="source"),))

@@ -14,6 +14,7 @@ from types import NoneType
 from typing import Any, get_args, get_type_hints
 
 from springtide.errors import InvalidValue, SpringtideError, nearest
+from springtide.model.protocols import AnyPolicy
 
 _TRUTHS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _EXPECTED = {int: "a whole number", float: "a number", bool: "true or false", str: "text", NoneType: "none"}
@@ -32,6 +33,16 @@ def converted(owner: type[Any], who: str, parameters: Mapping[str, object]) -> d
         if name not in known:
             raise SpringtideError(f"{who} has no parameter {name!r}; {nearest(name, known)}")
     return {name: _convert(value, known[name], f"{who}: {name}") for name, value in parameters.items()}
+
+
+def parameters_of(policy: AnyPolicy) -> dict[str, object]:
+    """A policy's parameters by name, and those of the guards around it as `guard.name`."""
+    own: dict[str, object] = {name: getattr(policy, name) for name in parameter_types(type(policy))}
+    inside: AnyPolicy | None = getattr(policy, "policy", None)
+    if inside is None:
+        return own
+    guard: str = type(policy).name  # type: ignore[attr-defined]
+    return parameters_of(inside) | ({f"{guard}.{name}": value for name, value in own.items()} or {guard: True})
 
 
 def _convert(value: object, wanted: type[Any], where: str) -> object:

@@ -346,7 +346,9 @@ def _lines(entry: Entry) -> Iterator[tuple[str, str]]:
 
 def _held_text(entry: Entry) -> str:
     stretch = f" ({entry.intervals} intervals)" if entry.intervals > 1 else ""
-    return f"held: {entry.reason}{stretch}" + (f"; came of it: {_verdicts_text(entry)}" if entry.verdicts else "")
+    return f"held: {entry.reason.removeprefix('hold: ')}{stretch}" + (
+        f"; came of it: {_verdicts_text(entry)}" if entry.verdicts else ""
+    )
 
 
 def _outcome_text(entry: Entry) -> str:

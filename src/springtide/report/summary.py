@@ -54,6 +54,7 @@ class RunSummary:
     trace: str
     application: str
     policy: str
+    parameters: dict[str, object]
     seed: int
     duration_s: float
     intervals: int
@@ -68,7 +69,8 @@ class RunSummary:
     latency: Latency
     slo_latency_s: float
     slo_percentile: float
-    slo_violation_share: float
+    slo_violation_share: float  # rows that were late, were dropped, or still wait, among all of them
+    slo_kept: bool
     downtime_s: float
     reconfigurations: dict[str, int]
     decisions_with_change: int
@@ -170,6 +172,9 @@ class RunTotals:
         if last is None:
             raise RuntimeError("a run without an interval has no summary")
         operators = tuple(self._operator_rows(name, last) for name in self._operators)
+        undelivered = sum(o.dropped + o.backlog for o in operators)
+        late = latency.violation_share * latency.rows + undelivered
+        violation_share = late / (latency.rows + undelivered) if late > 0 else 0.0
         duration_s, intervals = last.end_s, self._totals["intervals"]
         most_hosts = max(p.hosts for p in self.points)
         cores = next(iter(last.hosts.values())).cores
@@ -177,6 +182,7 @@ class RunTotals:
             trace=about.trace,
             application=about.application,
             policy=about.policy,
+            parameters=about.parameters,
             seed=about.seed,
             duration_s=duration_s,
             intervals=int(intervals),
@@ -202,7 +208,8 @@ class RunTotals:
             latency=latency,
             slo_latency_s=about.slo_latency_s,
             slo_percentile=about.slo_percentile,
-            slo_violation_share=latency.violation_share,
+            slo_violation_share=violation_share,
+            slo_kept=violation_share <= 1 - about.slo_percentile,
             downtime_s=self._totals["downtime_s"],
             reconfigurations={kind: int(count) for kind, count in sorted(self._reconfigurations.items())},
             decisions_with_change=int(self._totals["changes"]),
@@ -236,6 +243,7 @@ class About:
     trace: str
     application: str
     policy: str
+    parameters: dict[str, object]
     seed: int
     slo_latency_s: float
     slo_percentile: float

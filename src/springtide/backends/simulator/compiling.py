@@ -18,10 +18,13 @@ import numba.core.config
 from springtide.monitor import latency_histogram
 
 
+def _sources() -> list[Path]:
+    return [*sorted(Path(__file__).parent.glob("*.py")), Path(latency_histogram.__file__)]
+
+
 def _cache_folder() -> Path:
-    sources = [*sorted(Path(__file__).parent.glob("*.py")), Path(latency_histogram.__file__)]
     digest = hashlib.sha256(numba.__version__.encode())
-    for source in sources:
+    for source in _sources():
         digest.update(source.read_bytes())
     root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(root) / "springtide" / f"kernel-{digest.hexdigest()[:16]}"
@@ -53,5 +56,6 @@ def _compiled(function: Callable[..., Any], inline: Literal["never", "always"]) 
 
 
 def is_compiled() -> bool:
-    """Whether an earlier run has left compiled code of this very source."""
-    return any(Path(_FOLDER).glob("**/*.nbc"))
+    """Whether an earlier run has left compiled code of this very source, as it was installed."""
+    compiled_at = [file.stat().st_mtime for file in Path(_FOLDER).glob("**/*.nbc")]
+    return bool(compiled_at) and min(compiled_at) > max(file.stat().st_mtime for file in _sources())

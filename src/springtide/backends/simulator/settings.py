@@ -127,6 +127,11 @@ class SimulatorSettings:
             self.interval_s >= self.step_s,
             f"simulator: interval_s ({self.interval_s}) must not be shorter than step_s ({self.step_s})",
         )
+        steps = self.interval_s / self.step_s
+        require(
+            abs(steps - round(steps)) < 1e-6,
+            f"simulator: interval_s ({self.interval_s}) must be a whole number of steps of {self.step_s} s",
+        )
         for what in ("restart_s", "recovery_s", "network_delay_s"):
             _require_duration(what, getattr(self, what))
         require(self.initial_hosts >= 0, f"simulator: initial_hosts must be 0 or more, not {self.initial_hosts}")

@@ -44,7 +44,9 @@ def refuse(
     )
     vetoes = [WhyNot(who, _described(difference, name), why) for name, why in refused.items()]
     vetoes += _host_vetoes(who, wanted, planned, difference, hosts)
-    return replace(decision, planned=planned, why_not=(*decision.why_not, *vetoes)) if vetoes else decision
+    for veto in vetoes:
+        decision = decision.refused(planned, veto)
+    return decision
 
 
 def _host_vetoes(

@@ -8,7 +8,8 @@ several cores and a replica uses one of them, so a replica can be saturated on a
 * a keyed operator is regrouped inside the hosts that hold its shards, which moves no state; while one of its replicas is
   saturated, no host gets fewer of them;
 * an operator without shards gets as many replicas as its load needs at the target, on hosts with room below the upper
-  threshold (they mostly carry the load already), or loses its last one;
+  threshold (they mostly carry the load already), or just one more if no host has room for all of its share; or it loses
+  its last one;
 * hosts are never added here: a saturated host is overloaded, and relocation's affair.
 """
 
@@ -111,7 +112,10 @@ def _hosts_for_more(loads: Loads, allocation: Allocation, name: str, count: int,
     for unit in new:
         free[first] = free[first].minus(unit)
     placement = place(new, tuple(free.values()), (), loads.view.application)
-    return [placement.hosts[unit] for unit in new if unit in placement.hosts]
+    found = [placement.hosts[unit] for unit in new if unit in placement.hosts]
+    # A saturated replica keeps its host's load down. One more, where most is free, lets it show: relocation's affair then.
+    roomiest = max(free.values(), key=lambda b: b.cpu_cores)
+    return found or [roomiest.host for _ in new[:1] if roomiest.cpu_cores > 0]
 
 
 def _finding(view: View, name: str, streak: int, thresholds: Thresholds) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from springtide.model.allocation import Allocation, new_host_names
 from springtide.model.decision import Decision, Expectation, WhyNot
 from springtide.model.protocols import View
 from springtide.plan.placement.loads import Loads
@@ -25,19 +26,29 @@ def respond(view: View, memory: ThresholdMemory, marked: Marked, thresholds: Thr
     relocated = _relocated(loads, memory, marked, thresholds)
     streaks = counted(memory.operator_streaks, replica_verdicts(view, thresholds))
     resized = resize(loads, relocated.allocation, streaks, thresholds)
+    planned, restored = _restored(view, resized.allocation)
     decision = Decision(
-        planned=resized.allocation,
-        reason=_reason(marked, relocated, resized.steps),
-        expected=Expectation(utilisation=loads.highest_utilisation(resized.allocation)),
+        planned=planned,
+        reason=_reason(marked, relocated, (*resized.steps, *restored)),
+        expected=Expectation(utilisation=loads.highest_utilisation(planned)),
         why_not=(*relocated.why_not, *resized.why_not),
     )
     memory = replace(
         memory,
         running=frozenset(h.name for h in view.observation.running_hosts),
-        # An operator that was looked at counts anew, whether or not anything could be done for it.
-        operator_streaks={name: streak for name, streak in streaks.items() if abs(streak) < thresholds.consecutive},
+        # A streak goes on until something is done about it: what a guard vetoes now is wanted again.
+        operator_streaks=streaks,
     )
     return decision, memory
+
+
+def _restored(view: View, allocation: Allocation) -> tuple[Allocation, tuple[str, ...]]:
+    """With new hosts in place of lost ones, where fewer are left than the pool keeps at least."""
+    missing = view.pool.min_hosts - len(allocation.hosts)
+    if missing <= 0:
+        return allocation, ()
+    new = new_host_names(frozenset({*allocation.hosts, *view.observation.hosts}), missing)
+    return allocation.with_hosts((*allocation.hosts, *new)), (f"{least_hosts(view)}: add {', '.join(new)}",)
 
 
 def _relocated(loads: Loads, memory: ThresholdMemory, marked: Marked, thresholds: Thresholds) -> Relocation:
