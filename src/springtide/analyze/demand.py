@@ -13,7 +13,11 @@ def propagate(application: Application, source_rates_per_s: Mapping[str, float])
     Unlike measured input rates this does not depend on which operator is the bottleneck today, so that relieving one
     does not come as a surprise to the next (the domino effect of PSPS, section IV).
     """
-    rates = dict(source_rates_per_s)
+    rates = dict.fromkeys((s.name for s in application.sources), 0.0) | dict(source_rates_per_s)
+    demand: dict[str, float] = {}
     for operator in application.operators:
-        rates[operator.name] = sum(rates.get(e.upstream, 0.0) * e.selectivity for e in application.inputs(operator.name))
-    return {o.name: rates[o.name] for o in application.operators}
+        offered = 0.0
+        for edge in application.inputs(operator.name):
+            offered += rates[edge.upstream] * edge.selectivity
+        rates[operator.name] = demand[operator.name] = offered
+    return demand

@@ -38,8 +38,13 @@ class Change:
         return "; ".join(parts) or "change nothing"
 
 
+NO_CHANGE = Change(hosts_added=(), hosts_released=(), replicas={}, moved_shards={}, operators=())
+
+
 def change(before: Allocation, after: Allocation) -> Change:
     """Everything that differs between `before` and `after`."""
+    if before is after:
+        return NO_CHANGE
     differing = [
         name
         for name, placed in after.operators.items()

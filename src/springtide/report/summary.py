@@ -136,7 +136,9 @@ class RunTotals:
         )
         _add(self._reconfigurations, observation.reconfigurations)
         for name, seen in observation.operators.items():
-            total = self._operators.setdefault(name, _OperatorTotals())
+            total = self._operators.get(name)
+            if total is None:
+                total = self._operators[name] = _OperatorTotals()
             replica_s = observation.observed.operators[name].replicas * seconds
             total.arrived += seen.offered_rows
             total.processed += seen.processed_rows

@@ -137,18 +137,17 @@ class Loads:
     def by_host(self, allocation: Allocation) -> dict[str, HostLoad]:
         """What each host of the allocation carries, in the allocation's order."""
         position = {host: i for i, host in enumerate(allocation.hosts)}
-        totals = np.zeros((3, len(position)))
         units: list[dict[str, int]] = [{} for _ in position]
+        at: list[int] = []
+        found = []
         for name, placed in allocation.operators.items():
-            loads = self.of_operator(name, placed)
-            at = np.array([position[host] for host in placed.replica_hosts])
-            if moves_by_shard(self.view.application.operator(name)):
-                at = at[np.array(placed.shard_replicas)]
-            for row, load in enumerate((loads.cpu_cores, loads.memory_bytes, loads.network_bytes_per_s)):
-                totals[row] += np.bincount(at, weights=load, minlength=len(position))
-            for i, count in enumerate(np.bincount(at).tolist()):
-                if count:
-                    units[i][name] = count
+            found.append(self.of_operator(name, placed))
+            its_hosts = [position[host] for host in unit_hosts(self.view.application.operator(name), placed)]
+            at += its_hosts
+            for i in its_hosts:
+                units[i][name] = units[i].get(name, 0) + 1
+        columns = ([u.cpu_cores for u in found], [u.memory_bytes for u in found], [u.network_bytes_per_s for u in found])
+        totals = np.array([np.bincount(at, weights=np.concatenate(c), minlength=len(position)) for c in columns])
         return {
             host: HostLoad(cpu_cores=cpu, memory_bytes=memory, network_bytes_per_s=network, units=units[i])
             for (host, i), (cpu, memory, network) in zip(position.items(), totals.T.tolist(), strict=True)

@@ -54,6 +54,8 @@ class Static:
 
     def _planned(self, view: View) -> Allocation:
         now = view.requested
+        if not self.replicas and not self.hosts:
+            return now
         replicas = {o.name: self._replicas(o) or now.operators[o.name].replicas for o in view.application.operators}
         hosts = self._hosts(view)
         if hosts == now.hosts and all(now.operators[name].replicas == count for name, count in replicas.items()):
