@@ -202,6 +202,11 @@ def test_a_mistake_is_one_line_and_exit_code_2(springtide, arguments, hint):
     ('name = "a"\n[[operator]]\nname = "x"\nservice_time_s = 1\n[simulator]\nstep = 1', "step_s"),
     ('name = "a"\n[[operator]]\nname = "x"\nservice_time_s = 1\n[[operator]]\nname = "y"\nservice_time_s = 1\n'
      '[[edge]]\nfrom = "y"\nto = "x"\n[[edge]]\nfrom = "x"\nto = "y"', "cycle"),
+    ('name = "a"\n[[operator]]\nname = "source"\nservice_time_s = 1', "[[source]]"),
+    ('name = "a"\n[[source]]\nname = "s"\n[[source]]\nname = "t"\n[[operator]]\nname = "x"\nservice_time_s = 1\n'
+     '[[edge]]\nfrom = "s"\nto = "x"', "'t' feeds nobody"),
+    ('name = "a"\n[[operator]]\nname = "x"\nservice_time_s = 1\n[simulator]\nstep_s = 7', "whole number of steps"),
+    ('name = "a"\n[[operator]]\nname = "x"\nservice_time_s = 1\n[simulator]\ninitial_hosts = 99', "max_hosts"),
     ("name = ", "line 1"),
 ])  # fmt: skip
 def test_a_bad_application_file_is_one_line_and_exit_code_2(springtide, tmp_path, text, hint):

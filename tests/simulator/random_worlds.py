@@ -123,6 +123,8 @@ def applications(draw: st.DrawFn, *, lossless: bool = False) -> Application:
         for upstream in draw(st.lists(st.sampled_from(possible), min_size=1, max_size=3, unique=True)):
             selectivity = draw(st.sampled_from([0.0, 0.3, 1.0, 1.0, 2.0]))
             edges.append(Edge(upstream=upstream, downstream=f"o{i}", selectivity=selectivity))
+    fed = {e.upstream for e in edges}
+    edges += [Edge(upstream=s.name, downstream=f"o{count - 1}") for s in sources if s.name not in fed]
     timeout_s = math.inf if lossless else draw(st.sampled_from([math.inf, math.inf, 2.0, 9.0]))
     return Application(name="random", operators=placed, edges=tuple(edges), sources=sources, timeout_s=timeout_s)
 

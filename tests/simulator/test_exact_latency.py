@@ -147,7 +147,7 @@ def test_smaller_steps_come_closer_to_the_truth() -> None:
     expected = every_row(lambda t: 0.5 * t + SERVICE_S, 150, 60)
     errors = []
     for step_s in (4.0, 2.0, 1.0, 0.5, 0.1):
-        run = simulate(one_operator(), phases((150, 60), (0, 60), step_s=step_s), step_s=step_s, interval_s=10.0)
+        run = simulate(one_operator(), phases((150, 60), (0, 60), step_s=step_s), step_s=step_s, interval_s=20.0)
         found = [getattr(run.latency, what) for what in SHARES]
         errors.append(max(abs(f - np.quantile(expected, s)) for f, s in zip(found, SHARES.values(), strict=True)))
 
