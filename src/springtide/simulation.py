@@ -35,6 +35,9 @@ class Simulation:
     seed: int = 0
     start: Allocation | None = None
 
+    def __post_init__(self) -> None:
+        self.settings.check(self.pool)
+
     def run(self, recorders: Sequence[Recorder] = ()) -> tuple[RunSummary, list[Point]]:
         began_s = time.perf_counter()
         counts = self.trace.resampled(self.settings.step_s).counts

@@ -451,10 +451,7 @@ def _draw(rows_per_step: Floats, arrivals: Arrivals, rng: np.random.Generator) -
 
 
 def _first_allocation(application: Application, pool: Pool, settings: SimulatorSettings) -> Allocation:
-    require(
-        settings.initial_hosts <= pool.max_hosts,
-        f"simulator: initial_hosts ({settings.initial_hosts}) must not be above max_hosts ({pool.max_hosts})",
-    )
+    settings.check(pool)
     count = max(settings.initial_hosts, pool.min_hosts)
     replicas = {o.name: settings.initial_replicas for o in application.operators}
     return spread(application, new_host_names(frozenset(), count), replicas)

@@ -23,7 +23,9 @@ def _sources() -> list[Path]:
 
 
 def _cache_folder() -> Path:
-    digest = hashlib.sha256(numba.__version__.encode())
+    # The place counts too: Numba also compares the files' times, so two copies of the same source would take turns
+    # in throwing away each other's code.
+    digest = hashlib.sha256(f"{numba.__version__} {Path(__file__).parent}".encode())
     for source in _sources():
         digest.update(source.read_bytes())
     root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"

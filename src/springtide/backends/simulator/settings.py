@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from springtide.errors import require
+from springtide.model.allocation import Pool
 
 
 class ServiceModel(StrEnum):
@@ -139,6 +140,13 @@ class SimulatorSettings:
         require(
             0 <= self.network_delay_spread <= 1,
             f"simulator: network_delay_spread must lie between 0 and 1, not {self.network_delay_spread}",
+        )
+
+    def check(self, pool: Pool) -> None:
+        """Refuse settings that the pool does not allow."""
+        require(
+            self.initial_hosts <= pool.max_hosts,
+            f"simulator: initial_hosts ({self.initial_hosts}) must not be above max_hosts ({pool.max_hosts})",
         )
 
 
