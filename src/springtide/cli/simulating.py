@@ -171,7 +171,7 @@ def run_all(simulations: list[Simulation], journal: Path | None = None) -> list[
     """Run one simulation after the other, with a progress bar."""
 
     if not is_compiled():
-        typer.echo("Compiling the simulator: this happens once and takes about 15 s.", err=True)
+        typer.echo("Compiling the simulator: this happens once and takes 15 to 25 s.", err=True)
         compile_simulator()
     results = []
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn())

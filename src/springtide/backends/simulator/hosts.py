@@ -20,7 +20,6 @@ class SimulatedHost:
     name: str
     slot: int
     state: HostState
-    since_s: float
     ready_s: float
     needed_until_s: float = 0.0  # state leaves it, or a micro-batch runs on it, until then
     network_free_s: float = 0.0  # its link is taken by state transfers until then
@@ -51,7 +50,7 @@ class Fleet:
     def add(self, name: str, now_s: float, *, ready_s: float) -> SimulatedHost:
         self._bill(now_s)
         slot = self._free.pop() if self._free else len(self._hosts)
-        host = SimulatedHost(name=name, slot=slot, state=HostState.STARTING, since_s=now_s, ready_s=ready_s)
+        host = SimulatedHost(name=name, slot=slot, state=HostState.STARTING, ready_s=ready_s)
         self._hosts[name] = host
         return host
 
