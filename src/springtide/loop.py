@@ -22,6 +22,10 @@ def no_forecast(_: Observation) -> Forecast | None:
     return None
 
 
+def never() -> bool:
+    return False
+
+
 @dataclass(frozen=True, kw_only=True)
 class ControlLoop:
     """One decision at the end of every interval, and its outcome one interval later."""
@@ -32,12 +36,15 @@ class ControlLoop:
     interval_s: float
     forecast: Callable[[Observation], Forecast | None] = no_forecast
 
-    def run(self, backend: Backend, recorder: Recorder, until_s: float) -> None:
+    def run(self, backend: Backend, recorder: Recorder, until_s: float, stop: Callable[[], bool] = never) -> None:
         clock = backend.clock
         memory = self.policy.start()
         previous: Decision | None = None
-        while until_s - clock.now_s() > ROUNDING * self.interval_s:
-            clock.advance_to(min(clock.now_s() + self.interval_s, until_s))
+        due_s = clock.now_s()
+        while until_s - clock.now_s() > ROUNDING * self.interval_s and not stop():
+            # By the clock's own hours, whatever a decision takes; an interval that is missed is left out.
+            due_s = max(due_s + self.interval_s, clock.now_s())
+            clock.advance_to(min(due_s, until_s))
 
             observation = backend.observe()
             recorder.observation(observation)

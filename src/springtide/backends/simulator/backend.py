@@ -27,7 +27,8 @@ from springtide.backends.simulator.settings import (
     SimulatorSettings,
 )
 from springtide.backends.simulator.traffic import Traffic
-from springtide.errors import InvalidValue, nearest, require
+from springtide.errors import require
+from springtide.execute.carrying_out import operator_after
 from springtide.model.action import Action, AddHosts, MoveShards, ReleaseHosts, SetReplicas
 from springtide.model.allocation import Allocation, OperatorAllocation, Pool, new_host_names, spread
 from springtide.model.application import Application, Grouping
@@ -261,7 +262,7 @@ class SimulatorBackend:
         pending = dict(self._pending)
         for action in actions:
             if isinstance(action, SetReplicas | MoveShards):
-                pending[action.operator] = self._after(action, pending)
+                pending[action.operator] = operator_after(action, {**self._observed.operators, **pending})
         self._check(new, self._releasing | leaving, pending)
         self._releasing |= leaving
         self._pending = pending
@@ -278,21 +279,6 @@ class SimulatorBackend:
             f"{len(hosts)} hosts were asked for, but the pool has {self._pool.max_hosts}",
         )
         Allocation(hosts, {**self._observed.operators, **pending}).check(self._application)
-
-    def _after(self, action: SetReplicas | MoveShards, pending: dict[str, OperatorAllocation]) -> OperatorAllocation:
-        name = action.operator
-        if name not in self._index:
-            raise InvalidValue(f"there is no operator {name!r}; {nearest(name, self._index)}")
-        placed = pending.get(name, self._observed.operators[name])
-        if isinstance(action, MoveShards):
-            routes = dict(enumerate(placed.shard_replicas))
-            for shard, replica in action.routes.items():
-                require(shard in routes, f"operator {name!r} has no shard {shard}: it has {len(routes)}")
-                routes[shard] = replica
-            return OperatorAllocation(placed.replica_hosts, tuple(routes.values()))
-        # Routes to replicas that go away are corrected by the MoveShards that follows; until then they lead to the first.
-        kept = tuple(r if r < len(action.replica_hosts) else 0 for r in placed.shard_replicas)
-        return OperatorAllocation(action.replica_hosts, kept)
 
     def _carry_out_pending(self, now_s: float) -> None:
         """Do what has been asked for, as far as the hosts it needs are running."""

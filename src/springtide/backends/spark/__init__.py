@@ -1,0 +1,1 @@
+"""The live backend: Spark Structured Streaming on a cluster."""

@@ -1,0 +1,359 @@
+"""Live Spark as a backend: the same protocol as the simulator's, so the loop cannot tell them apart.
+
+`apply` changes what is requested and returns; queries follow with their next batch, hosts when Spark has them. What came
+of it is seen in later observations, and named in their events where it did not come out as planned.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from pyspark.sql import SparkSession
+
+from springtide.backends.spark.application import Application
+from springtide.backends.spark.deployment import Deployment
+from springtide.backends.spark.files import Folder
+from springtide.backends.spark.fusion import described, fused
+from springtide.backends.spark.hosts import Fleet
+from springtide.backends.spark.jvm.status import tasks_tagged
+from springtide.backends.spark.measuring import OperatorCounts, OperatorMeter
+from springtide.backends.spark.query import BatchRecord, OperatorQuery
+from springtide.errors import require
+from springtide.execute.carrying_out import operator_after
+from springtide.model.action import Action, AddHosts, MoveShards, ReleaseHosts, SetReplicas
+from springtide.model.allocation import Allocation, OperatorAllocation, Pool, new_host_names, spread
+from springtide.model.change import moved_units
+from springtide.model.observation import HostObservation, Latency, Observation, OperatorObservation
+from springtide.monitor.interval import IntervalCounts, operator_observations
+from springtide.monitor.latency_histogram import LatencyCounts, bin_of, no_latency, summarise
+
+
+class WallClock:
+    """Seconds since the run began. Waiting ends early when the run is told to stop."""
+
+    def __init__(self) -> None:
+        self._began_s = time.time()
+        self._stop = threading.Event()
+
+    def now_s(self) -> float:
+        return time.time() - self._began_s
+
+    def advance_to(self, time_s: float) -> None:
+        self._stop.wait(max(0.0, time_s - self.now_s()))
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    @property
+    def stopped(self) -> bool:
+        return self._stop.is_set()
+
+
+@dataclass(slots=True)
+class _Leaving:
+    """A host that is being released, and the batch of each query that may still need it."""
+
+    host: str
+    begun: dict[str, int] = field(default_factory=dict)
+
+
+class SparkBackend:
+    """Runs `application` in the session `spark`, with its state under `folder`."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        application: Application,
+        pool: Pool,
+        folder: str,
+        *,
+        hosts: int = 1,
+    ) -> None:
+        plans = fused(application)
+        self.application = described(application, plans)
+        self.pool = pool
+        self._spark = spark
+        self._clock = WallClock()
+        self._fleet = Fleet(spark.sparkContext, self._clock.now_s)
+        require(
+            pool.min_hosts <= hosts <= pool.max_hosts,
+            f"{hosts} hosts to begin with is not between {pool.min_hosts} and {pool.max_hosts}",
+        )
+        replicas = {plan.name: min(plan.head.replicas, plan.head.shards or plan.head.replicas) for plan in plans}
+        self._requested = spread(self.application, new_host_names(frozenset(), hosts), replicas)
+        self._observed = self._requested
+        self._deployment = Deployment(spark, application, plans, Folder(folder), self._fleet, self._requested.operators)
+        self._queries = self._deployment.queries
+        self._meters = {o.name: OperatorMeter(o, self._queries[o.name]) for o in self.application.operators}
+        self._leaving: dict[str, _Leaving] = {}
+        self._done: Counter[str] = Counter()
+        self._notes: list[str] = []
+        self._said: set[str] = set()
+        self._told: set[tuple[str, str]] = set()
+        self._backlog: dict[tuple[str, str], float] = {}
+        self._run_latency = no_latency()
+        self._observed_from_s = 0.0
+        self._intervals = 0
+
+    # --- life ---------------------------------------------------------------------------------------------------
+
+    @property
+    def clock(self) -> WallClock:
+        return self._clock
+
+    def start(self) -> None:
+        self._fleet.begin(self._requested.hosts)
+        self._deployment.start()
+
+    def stop(self) -> None:
+        """Stop every query after the batch it is in; the application can be started again from its folder."""
+        self._clock.stop()
+        self._deployment.stop()
+
+    def failures(self) -> dict[str, str]:
+        """Operators that have stopped by themselves, with what their function said."""
+        return {name: why for name, query in self._queries.items() if (why := query.check_failed()) is not None}
+
+    def latency_of_run(self) -> Latency:
+        return summarise(self._run_latency, self.application.slo.percentile)
+
+    # --- actions ------------------------------------------------------------------------------------------------
+
+    def apply(self, actions: Sequence[Action]) -> None:
+        """Everything that is asked for, or an `InvalidValue` and nothing."""
+        if not actions:
+            return
+        planned = self._after(actions)
+        planned.check(self.application)
+        require(
+            len(planned.hosts) <= self.pool.max_hosts,
+            f"{len(planned.hosts)} hosts were asked for, but the pool has {self.pool.max_hosts}",
+        )
+        for action in actions:
+            if isinstance(action, AddHosts):
+                self._fleet.add(action.hosts)
+                self._done["hosts_added"] += len(action.hosts)
+        for name, placed in planned.operators.items():
+            if placed != self._requested.operators[name]:
+                self._count(self._requested.operators[name], placed)
+                self._queries[name].request(placed)
+        self._requested = planned
+        for action in actions:
+            if isinstance(action, ReleaseHosts):
+                self._leaving.update({host: _Leaving(host) for host in action.hosts})
+        self._let_go()
+
+    def _after(self, actions: Iterable[Action]) -> Allocation:
+        hosts = list(self._requested.hosts)
+        operators = dict(self._requested.operators)
+        for action in actions:
+            match action:
+                case AddHosts(names):
+                    for name in names:
+                        require(name not in hosts and name not in self._leaving, f"host {name!r} exists already")
+                    hosts += names
+                case ReleaseHosts(names):
+                    hosts = [h for h in hosts if h not in names]
+                case SetReplicas() | MoveShards():
+                    operators[action.operator] = operator_after(action, operators)
+        return Allocation(tuple(hosts), operators)
+
+    def _count(self, old: OperatorAllocation, new: OperatorAllocation) -> None:
+        if new.replicas > old.replicas:
+            self._done["scale_outs"] += 1
+        elif new.replicas < old.replicas:
+            self._done["scale_ins"] += 1
+        elif not moved_units(old, new):
+            self._done["regroupings"] += 1
+
+    def _let_go(self) -> None:
+        """Drain the hosts that are to go, one step further: no routing uses it, then no new task, then no batch that
+        knew it.
+        """
+        for leaving in list(self._leaving.values()):
+            used = any(
+                leaving.host in placed.replica_hosts
+                for query in self._queries.values()
+                if (placed := query.applied) is not None and query.active
+            )
+            if used:
+                continue
+            if not leaving.begun:
+                self._fleet.release([leaving.host])
+                leaving.begun = {name: query.batches_begun() for name, query in self._queries.items()}
+            if all(query.passed(leaving.begun[name]) for name, query in self._queries.items()):
+                self._fleet.let_go(leaving.host)
+                self._done["hosts_released"] += 1
+                del self._leaving[leaving.host]
+
+    # --- measurement --------------------------------------------------------------------------------------------
+
+    def observe(self) -> Observation:
+        self._fleet.refresh()
+        self._let_go()
+        start_s, end_s = self._observed_from_s, self._clock.now_s()
+        records = {name: query.take_records() for name, query in self._queries.items()}
+        executor_busy_s: dict[str, float] = {}
+        counts = {
+            name: self._meters[name].count(self._spark.sparkContext, records[name], executor_busy_s) for name in self._queries
+        }
+        self._look_at_places(records)
+        operators, source_rows = self._operators(counts, end_s - start_s)
+        latency = self._latency(records)
+        observation = Observation(
+            index=self._intervals,
+            start_s=start_s,
+            end_s=end_s,
+            source_rows=source_rows,
+            operators=operators,
+            hosts=self._hosts(executor_busy_s, end_s - start_s),
+            latency=summarise(latency, self.application.slo.percentile),
+            observed=self._observed,
+            requested=self._requested,
+            core_s=self._fleet.take_core_s(),
+            downtime_s=0.0,
+            reconfigurations=self._take_done(counts),
+            events=self._take_notes(),
+        )
+        for name, query in self._queries.items():
+            seen = observation.operators[name]
+            query.balance(np.array(seen.replica_utilisation), seen.service_time_s / observation.interval_s)
+        self._observed_from_s = end_s
+        self._intervals += 1
+        return observation
+
+    def _operators(
+        self, counts: dict[str, OperatorCounts], interval_s: float
+    ) -> tuple[dict[str, OperatorObservation], dict[str, float]]:
+        """Every operator's observation, and the rows that each source offered."""
+        names = list(self._queries)
+        offered: dict[str, float] = {}
+        waiting: dict[str, float] = {}
+        source_rows = {source.name: 0.0 for source in self.application.sources}
+        for name in names:
+            self._meters[name].sample_state()
+            backlog, silent = self._meters[name].backlog()
+            self._say_silent(silent)
+            grown = 0.0
+            for stream, rows in backlog.items():
+                before = self._backlog.get((name, stream), 0.0)
+                self._backlog[name, stream] = rows
+                grown += rows - before
+            waiting[name] = sum(backlog.values())
+            offered[name] = max(0.0, counts[name].processed_rows + counts[name].dropped_rows + grown)
+            for source in self._queries[name].wiring.source_names:
+                if source in source_rows and source_rows[source] == 0.0:
+                    source_rows[source] = offered[name]
+        replicas = np.array([len(counts[n].replica_busy_s) for n in names])
+        after = np.cumsum(replicas)
+        columns = IntervalCounts(
+            names=names,
+            offered_rows=np.array([offered[n] for n in names]),
+            processed_rows=np.array([counts[n].processed_rows for n in names]),
+            emitted_rows=np.array([counts[n].emitted_rows for n in names]),
+            dropped_rows=np.array([counts[n].dropped_rows for n in names]),
+            backlog_rows=np.array([waiting[n] for n in names]),
+            age_s=np.array([counts[n].age_s for n in names]),
+            busy_s=np.array([counts[n].busy_s for n in names]),
+            nominal_service_time_s=np.array([self.application.operator(n).service_time_s for n in names]),
+            replica_busy_s=np.concatenate([counts[n].replica_busy_s for n in names]),
+            replica_first=after - replicas,
+            replica_after=after,
+            shards=[self._meters[n].loads(counts[n], waiting[n]) for n in names],
+        )
+        return operator_observations(columns, interval_s), source_rows
+
+    def _latency(self, records: dict[str, list[BatchRecord]]) -> LatencyCounts:
+        """Rows leave with the batch of an operator that has a sink."""
+        rows, summed, longest, late = np.zeros_like(self._run_latency.rows), 0.0, 0.0, 0.0
+        for name, query in self._queries.items():
+            if not query.wiring.sinks:
+                continue
+            for record in records[name]:
+                ages_s = record.ingested.ages_s(record.finished_s)
+                for age_s, weight in zip(ages_s.tolist(), record.ingested.rows.tolist(), strict=True):
+                    rows[bin_of(age_s)] += weight
+                    summed += age_s * weight
+                    longest = max(longest, age_s)
+                    late += weight * (age_s > self.application.slo.latency_s)
+        counted = LatencyCounts(rows=rows, sum_s=summed, max_s=longest, late_rows=late)
+        self._run_latency = self._run_latency.plus(counted)
+        return counted
+
+    def _look_at_places(self, records: dict[str, list[BatchRecord]]) -> None:
+        """Where the last batch of each operator really ran."""
+        operators = dict(self._observed.operators)
+        for name, query in self._queries.items():
+            if records[name]:
+                operators[name] = self._seen(query, records[name][-1])
+        hosts = [h.name for h in self._fleet.hosts() if h.executor is not None]
+        used = {h for placed in operators.values() for h in placed.replica_hosts}
+        self._observed = Allocation(tuple(dict.fromkeys([*hosts, *sorted(used)])), operators)
+
+    def _seen(self, query: OperatorQuery, record: BatchRecord) -> OperatorAllocation:
+        routing = record.routing
+        hosts = list(routing.allocation.replica_hosts)
+        tasks = [t for t in tasks_tagged(self._spark.sparkContext, record.tag) if t.last_stage]
+        if len(tasks) != len(routing.task_replicas):
+            return routing.allocation
+        shards: dict[int, str] = {}
+        for task in tasks:
+            replica = routing.task_replicas[task.index]
+            host = self._fleet.host_of(task.executor)
+            shards.update(dict.fromkeys(routing.groups[task.index], task.executor))
+            if host and host != hosts[replica]:
+                self._notes.append(f"{query.name}: replica {replica} ran on {host}, not on {hosts[replica]} as planned")
+                hosts[replica] = host
+        if query.plan.head.stateful:
+            query.saw_shards(shards)
+        return OperatorAllocation(tuple(hosts), routing.allocation.shard_replicas)
+
+    def _hosts(self, executor_busy_s: dict[str, float], interval_s: float) -> dict[str, HostObservation]:
+        busy_s: dict[str, float] = {}
+        for executor, seconds in executor_busy_s.items():
+            host = self._fleet.host_of(executor)
+            if host is not None:
+                busy_s[host] = busy_s.get(host, 0.0) + seconds
+        return {
+            host.name: HostObservation(
+                name=host.name,
+                state=host.state,
+                cores=self.pool.host.cores,
+                utilisation=min(1.0, busy_s.get(host.name, 0.0) / (interval_s * self.pool.host.cores)),
+                memory_bytes=0.0 if host.executor is None else float(host.executor.memory_bytes),
+                network_bytes_per_s=0.0,
+            )
+            for host in self._fleet.hosts()
+        }
+
+    def _say_silent(self, sources: Iterable[str]) -> None:
+        """Once for each source that does not report its lag."""
+        for name in sources:
+            if name not in self._said and self._intervals > 0:
+                self._said.add(name)
+                self._notes.append(f"source {name} does not say in rows how far behind it is read: its backlog counts as 0")
+
+    def _take_done(self, counts: dict[str, OperatorCounts]) -> dict[str, int]:
+        moved = sum(c.moved_shards for c in counts.values())
+        if moved:
+            self._done["shards_moved"] += moved
+        done = dict(self._done)
+        self._done.clear()
+        return done
+
+    def _take_notes(self) -> tuple[str, ...]:
+        notes, losses = self._fleet.take_notes()
+        if losses:
+            self._done["hosts_failed"] += losses
+        for name, why in self.failures().items():
+            if (name, why) not in self._told:
+                self._told.add((name, why))
+                notes.append(f"operator {name} has stopped: {why}")
+        notes += self._notes
+        self._notes = []
+        return tuple(notes)

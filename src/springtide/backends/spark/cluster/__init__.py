@@ -1,0 +1,1 @@
+"""Clusters to run on, for those who have none."""

@@ -1,0 +1,86 @@
+"""A Spark session with what elasticity needs: on the embedded cluster, on any master, or checked in a session of the
+user's own.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from pyspark.sql import SparkSession
+
+from springtide.errors import SpringtideError
+
+_STREAMING = "org.apache.spark.sql.execution.streaming"
+
+# What is faster, or exact, only with these; the user's own settings go before them.
+SETTINGS: Mapping[str, str] = {
+    # The default manager starts a process for each file on a local disk.
+    "spark.sql.streaming.checkpointFileManagerClass": f"{_STREAMING}.checkpointing.FileSystemBasedCheckpointFileManager",
+    "spark.sql.streaming.stateStore.providerClass": f"{_STREAMING}.state.RocksDBStateStoreProvider",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.streaming.minBatchesToRetain": "20",
+    # A task waits for its place this long, and no longer once the executor is lost.
+    "spark.locality.wait": "10s",
+    "spark.locality.wait.node": "0s",
+    "spark.locality.wait.rack": "0s",
+    # Queries of one application share slots evenly, instead of the first taking all.
+    "spark.scheduler.mode": "FAIR",
+    "spark.dynamicAllocation.enabled": "false",
+    "spark.sql.adaptive.enabled": "false",
+    # What the status store keeps: enough for an interval, however long the run.
+    "spark.ui.retainedJobs": "200",
+    "spark.ui.retainedStages": "400",
+    "spark.ui.retainedTasks": "10000",
+    "spark.sql.ui.retainedExecutions": "50",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+}
+
+
+@contextmanager
+def session(
+    name: str,
+    *,
+    master: str | None = None,
+    executors: int = 4,
+    cores: int = 1,
+    memory_mb: int = 600,
+    settings: Mapping[str, str] | None = None,
+) -> Iterator[SparkSession]:
+    """A session that ends with the block. Without a master: `executors` real executor processes on this machine."""
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    chosen = {**SETTINGS, "spark.executor.cores": str(cores), "spark.executor.memory": f"{memory_mb}m"}
+    if master is None:
+        master = f"local-cluster[{executors},{cores},{memory_mb + _OVERHEAD_MB}]"
+        chosen |= {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.memory": "1g",
+            "spark.ui.enabled": "false",
+        }
+    builder = SparkSession.builder.master(master).appName(name)
+    for key, value in {**chosen, **(settings or {})}.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+_OVERHEAD_MB = 424
+
+
+def check_session(spark: SparkSession) -> None:
+    """Refuse a session in which executors or state cannot be moved, and say which setting would allow it."""
+    if not hasattr(spark, "_jsparkSession"):
+        raise SpringtideError("Springtide needs a classic Spark session, not Spark Connect: it asks the driver for executors")
+    if spark.conf.get("spark.dynamicAllocation.enabled", "false") == "true":
+        raise SpringtideError(
+            "Spark's dynamic allocation is on, and would work against Springtide: set spark.dynamicAllocation.enabled=false"
+        )
+    if spark.conf.get("spark.decommission.enabled", "false") == "true":
+        raise SpringtideError("spark.decommission.enabled is on, so a released executor would leave at once: set it to false")

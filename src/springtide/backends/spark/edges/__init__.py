@@ -1,0 +1,1 @@
+"""Edges: the durable streams between operators."""

@@ -1,0 +1,158 @@
+"""Hosts that a policy knows by name, and the executors that they are at the moment.
+
+A host keeps its name when its executor dies: Spark starts another one, and the host is that one then. A host that is released
+gets no more tasks at once, and is let go when no query needs what it has shuffled or holds.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from pyspark import SparkContext
+
+from springtide.backends.spark.jvm.executors import Executor, cordon, executors, kill, request_total
+from springtide.errors import InvalidValue, nearest
+from springtide.model.observation import HostState
+
+
+@dataclass(slots=True)
+class Host:
+    """One host. It is paid for from the moment its executor is there until it is let go."""
+
+    name: str
+    executor: Executor | None = None
+    releasing: bool = False
+    paid_from_s: float | None = None
+
+    @property
+    def state(self) -> HostState:
+        if self.releasing:
+            return HostState.RELEASING
+        return HostState.STARTING if self.executor is None else HostState.RUNNING
+
+
+class Fleet:
+    """All hosts, kept in step with the executors that Spark has. Safe to use from several threads."""
+
+    def __init__(self, context: SparkContext, clock: Callable[[], float]) -> None:
+        self._context = context
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._hosts: dict[str, Host] = {}
+        self._owner: dict[str, str] = {}  # executor id -> host name, for those that are gone too
+        self._notes: list[str] = []
+        self._billed_core_s = 0.0
+        self._losses = 0
+
+    # --- what there is ------------------------------------------------------------------------------------------
+
+    def hosts(self) -> list[Host]:
+        with self._lock:
+            return list(self._hosts.values())
+
+    def names(self) -> tuple[str, ...]:
+        """Hosts that are there or on their way, in the order they were asked for."""
+        with self._lock:
+            return tuple(h.name for h in self._hosts.values() if not h.releasing)
+
+    def running(self) -> dict[str, Executor]:
+        with self._lock:
+            return {h.name: h.executor for h in self._hosts.values() if h.executor is not None and not h.releasing}
+
+    def host_of(self, executor: str) -> str | None:
+        with self._lock:
+            return self._owner.get(executor)
+
+    def wanting(self) -> bool:
+        """Whether a host waits for its executor."""
+        with self._lock:
+            return any(h.executor is None for h in self._hosts.values())
+
+    # --- changes ------------------------------------------------------------------------------------------------
+
+    def begin(self, names: Iterable[str]) -> None:
+        """Take over: these hosts from now on, each one of the executors that are there; the other executors go."""
+        with self._lock:
+            self._hosts = {name: Host(name) for name in names}
+            present = list(executors(self._context))
+            surplus = present[len(self._hosts) :]
+            if surplus:
+                kill(self._context, surplus)
+                self._owner.update(dict.fromkeys(surplus, ""))
+            request_total(self._context, len(self._hosts))
+        self.refresh()
+
+    def add(self, names: Iterable[str]) -> None:
+        with self._lock:
+            for name in names:
+                if name in self._hosts:
+                    raise InvalidValue(f"host {name!r} is there already")
+                self._hosts[name] = Host(name)
+            request_total(self._context, len(self._hosts))
+
+    def release(self, names: Iterable[str]) -> None:
+        """Give hosts no more tasks; `let_go` ends them."""
+        with self._lock:
+            for name in names:
+                if name not in self._hosts:
+                    raise InvalidValue(f"there is no host {name!r} to release; {nearest(name, self._hosts)}")
+                host = self._hosts[name]
+                host.releasing = True
+                if host.executor is not None:
+                    cordon(self._context, host.executor.id)
+
+    def let_go(self, name: str) -> None:
+        """End a released host's executor."""
+        with self._lock:
+            host = self._hosts.pop(name)
+            self._bill(host)
+            if host.executor is not None:
+                kill(self._context, [host.executor.id])
+            else:
+                request_total(self._context, len(self._hosts))
+
+    def refresh(self) -> None:
+        """Compare with what Spark has: executors that died, and new ones for the hosts that wait."""
+        with self._lock:
+            present = executors(self._context)
+            for host in self._hosts.values():
+                if host.executor is not None and host.executor.id not in present:
+                    self._notes.append(f"{host.name}: executor {host.executor.id} was lost")
+                    self._losses += 1
+                    self._bill(host)
+                    host.executor = None
+            unused = [e for e in present.values() if e.id not in self._owner]
+            waiting = [h for h in self._hosts.values() if h.executor is None and not h.releasing]
+            for host, executor in zip(waiting, sorted(unused, key=lambda e: int(e.id) if e.id.isdigit() else 0), strict=False):
+                host.executor = executor
+                host.paid_from_s = self._clock()
+                self._owner[executor.id] = host.name
+
+    # --- accounts -----------------------------------------------------------------------------------------------
+
+    def _bill(self, host: Host) -> None:
+        if host.executor is not None and host.paid_from_s is not None:
+            now_s = self._clock()
+            self._billed_core_s += (now_s - host.paid_from_s) * host.executor.cores
+            host.paid_from_s = now_s
+
+    def take_core_s(self) -> float:
+        """Core-seconds that were paid for since the last call."""
+        with self._lock:
+            for host in self._hosts.values():
+                self._bill(host)
+            billed, self._billed_core_s = self._billed_core_s, 0.0
+            return billed
+
+    def take_notes(self) -> tuple[list[str], int]:
+        """What happened to hosts since the last call, and how many were lost."""
+        with self._lock:
+            notes, losses = self._notes, self._losses
+            self._notes, self._losses = [], 0
+            return notes, losses
+
+    def executors_of(self, hosts: Iterable[str]) -> Mapping[str, Executor | None]:
+        running = self.running()
+        return {host: running.get(host) for host in hosts}

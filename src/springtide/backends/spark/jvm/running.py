@@ -1,0 +1,68 @@
+"""What a query's plan is, and what it knows of the batch it is in: counts taken on the way, and where its state lies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import DataFrame, Observation, Row
+from pyspark.sql.streaming.query import StreamingQuery
+
+from springtide.backends.spark.jvm.scala import JavaObject
+
+
+def counted(query: StreamingQuery, name: str) -> dict[str, Any] | None:
+    """What `DataFrame.observe(name, ...)` in the query's plan has counted in the batch that is running or was last run."""
+    metrics = _execution(query).observedMetrics()
+    if not metrics.contains(name):
+        return None
+    row = metrics.apply(name)
+    names = list(row.schema().fieldNames())
+    return {field: _plain(row.get(i)) for i, field in enumerate(names)}
+
+
+def state_root(query: StreamingQuery) -> str:
+    """Where the query's state lies, spelled as Spark's state stores are named."""
+    return str(_execution(query).checkpointLocation())
+
+
+def counted_by(observation: Observation) -> Row | None:
+    """What an observation of a batch DataFrame has counted, or None when nobody ran the DataFrame: it does not wait."""
+    if observation._jo is None or not observation._jo.future().isCompleted():
+        return None
+    return Row(**observation.get)
+
+
+def nodes_with_state(df: DataFrame) -> list[str]:
+    """The parts of a streaming DataFrame's plan that keep state from batch to batch."""
+    found: list[str] = []
+
+    def look(node: JavaObject) -> None:
+        kind = str(node.nodeName())
+        children = [node.children().apply(i) for i in range(node.children().size())]
+        streams = sum(bool(child.isStreaming()) for child in children)
+        if streams and (kind in _WITH_STATE or kind.startswith(("FlatMapGroups", "TransformWithState"))):
+            found.append(kind)
+        if kind == "Join" and streams > 1:
+            found.append("join of two streams")
+        for child in children:
+            look(child)
+
+    look(df._jdf.queryExecution().analyzed())
+    return found
+
+
+_WITH_STATE = ("Aggregate", "Deduplicate", "DeduplicateWithinWatermark", "Distinct", "GlobalLimit")
+
+
+def _plain(value: Any) -> Any:
+    """A Scala sequence of numbers as a list; anything else as it is."""
+    if hasattr(value, "size") and hasattr(value, "apply"):
+        return [value.apply(i) for i in range(value.size())]
+    return value
+
+
+def _execution(query: StreamingQuery) -> JavaObject:
+    running = query._jsq
+    if running.getClass().getName().endswith("StreamingQueryWrapper"):
+        running = running.streamingQuery()
+    return running.lastExecution()

@@ -1,0 +1,419 @@
+"""One operator as a running Structured Streaming query that follows a routing.
+
+Every micro-batch asks what routing is in force, moves the shards that should live elsewhere, and runs the operator's
+plan as that
+many tasks in those places. Nothing else changes while the query runs, so a change costs no restart and takes effect with the
+next batch.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyspark.sql.functions as F
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StructType
+
+from springtide.backends.spark.application import OnError, Save
+from springtide.backends.spark.dead_letters import isolate, reason, set_aside
+from springtide.backends.spark.edges.log import EdgeLog, WrittenFile
+from springtide.backends.spark.edges.writing import write_files
+from springtide.backends.spark.files import Folder
+from springtide.backends.spark.fusion import QueryPlan
+from springtide.backends.spark.hosts import Fleet
+from springtide.backends.spark.jvm.executors import Executor
+from springtide.backends.spark.jvm.running import counted, counted_by, state_root
+from springtide.backends.spark.jvm.state_places import StateStores, move, state_stores
+from springtide.backends.spark.jvm.tasks import shuffled_bytes
+from springtide.backends.spark.offsets import batch_offsets, edge_entries
+from springtide.backends.spark.placing import placed, spread_out
+from springtide.backends.spark.routing import BatchRouting, balanced_shares, batch_routing, in_force
+from springtide.model.allocation import OperatorAllocation
+from springtide.model.application import Grouping
+from springtide.model.observation import FloatArray
+from springtide.monitor.ingest_times import IngestTimes, at_once, joined, nobody
+
+# Points at which the ingest times of a source's batch are taken, each standing for the same number of rows.
+_QUANTILES = [(i + 0.5) / 50 for i in range(50)]
+_KEPT_RECORDS = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BatchRecord:
+    """What one batch did, as the driver saw it."""
+
+    batch_id: int
+    tag: str
+    started_s: float
+    finished_s: float
+    rows_in: float
+    rows_out: float
+    rows_set_aside: int
+    ingested: IngestTimes
+    routing: BatchRouting
+    shard_bytes: FloatArray | None
+    moved_shards: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Wiring:
+    """What a query is connected to. `inputs` are its streaming DataFrames in the order of the operator's arguments."""
+
+    inputs: tuple[DataFrame, ...]
+    upstream: Mapping[str, EdgeLog]
+    source_names: tuple[str, ...]
+    log: EdgeLog | None
+    own_readers: tuple[str, ...]
+    sinks: tuple[Save, ...]
+    checkpoint: Folder
+    dead_letters: Folder
+    trigger_s: float
+
+
+class Stopping(Exception):
+    """Raised in a batch that would begin while its query is being stopped; Spark runs it again at the next start."""
+
+
+@dataclass
+class _Work:
+    """What a batch needs while it runs."""
+
+    batch_id: int
+    tag: str
+    routing: BatchRouting
+    started_s: float
+    moved: int = 0
+    set_aside: int = 0
+    files: Sequence[WrittenFile] = ()
+    emitted: Observation = field(default_factory=Observation)
+
+
+class OperatorQuery:
+    """Runs one query plan. `request` may be called at any time; the next batch follows it."""
+
+    def __init__(
+        self, spark: SparkSession, plan: QueryPlan, wiring: Wiring, fleet: Fleet, allocation: OperatorAllocation
+    ) -> None:
+        self.plan, self.wiring = plan, wiring
+        self._spark, self._fleet = spark, fleet
+        self._requested = allocation
+        self._applied: OperatorAllocation | None = None
+        self._lock = threading.Lock()
+        self._batch = threading.Lock()  # held while a batch runs
+        self._stopping = False
+        self._stores: StateStores | None = None
+        self._shard_places: dict[int, str] = {}  # executor id, as far as it is known
+        self._levels: FloatArray = np.zeros(0)  # how utilised each replica was, for load-balanced grouping
+        self._load_per_row = 0.0
+        self._last_rows = 0.0
+        self._records: deque[BatchRecord] = deque(maxlen=_KEPT_RECORDS)
+        self._ended = 0  # batches that have ended, in this run of the query
+        self._began = 0
+        self._consumed: dict[str, int] = {}
+        self._query: StreamingQuery | None = None
+        self.failure: str | None = None
+
+    # --- life ---------------------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        return self.plan.name
+
+    @property
+    def runs_in_batch(self) -> bool:
+        """An operator without state and with one input is applied to each batch's rows, so that they can be grouped anew
+        for every batch; any other is part of the streaming plan."""
+        return not self.plan.head.stateful and len(self.plan.head.inputs) == 1
+
+    def output(self, *inputs: DataFrame) -> DataFrame:
+        df = self.plan.head.function(*inputs)
+        for node in self.plan.chain[1:]:
+            df = node.function(df)
+        return df
+
+    @cached_property
+    def schema(self) -> StructType:
+        return self.output(*self.wiring.inputs).schema
+
+    def start(self) -> None:
+        wiring = self.wiring
+        plan = wiring.inputs[0] if self.runs_in_batch else self.output(*wiring.inputs)
+        writer = (
+            plan.writeStream.queryName(self.name).foreachBatch(self._run).option("checkpointLocation", wiring.checkpoint.uri)
+        )
+        writer = writer.trigger(processingTime=f"{max(0, round(wiring.trigger_s * 1000))} milliseconds")
+        if not self.runs_in_batch:
+            writer = writer.outputMode(self.plan.head.output_mode)
+        with _shuffle_partitions(self._spark, self.plan.head.shards):
+            self._query = writer.start()
+
+    def stop(self) -> None:
+        """Stop between two batches: the batch that runs is finished first."""
+        self._stopping = True
+        with self._batch:
+            if self._query is not None:
+                self._query.stop()
+
+    @property
+    def active(self) -> bool:
+        return self._query is not None and bool(self._query.isActive)
+
+    def check_failed(self) -> str | None:
+        """Why the query has stopped by itself, if it has."""
+        if self.failure is None and self._query is not None and not self._stopping and not self._query.isActive:
+            error = self._query.exception()
+            self.failure = "it ended" if error is None else reason(error)
+        return self.failure
+
+    def progress(self) -> Mapping[str, Any] | None:
+        """Spark's own account of the last batch."""
+        return None if self._query is None else self._query.lastProgress
+
+    # --- routing ------------------------------------------------------------------------------------------------
+
+    def request(self, allocation: OperatorAllocation) -> None:
+        with self._lock:
+            self._requested = allocation
+
+    @property
+    def applied(self) -> OperatorAllocation | None:
+        """What the last batch followed."""
+        return self._applied
+
+    def balance(self, utilisation: FloatArray, load_per_row: float) -> None:
+        """How busy the replicas are, and how much of one replica's time a row of a second's worth takes."""
+        with self._lock:
+            self._levels, self._load_per_row = utilisation, load_per_row
+
+    def saw_shards(self, places: Mapping[int, str]) -> None:
+        """Where shards were really served."""
+        with self._lock:
+            self._shard_places.update(places)
+
+    def batches_begun(self) -> int:
+        return self._began
+
+    def passed(self, begun: int) -> bool:
+        """Whether every batch that had begun at `begun` is over."""
+        return self._ended >= begun or not self.active
+
+    def consumed(self, edge: str) -> int:
+        """The entry of an edge up to which batches have read."""
+        return self._consumed.get(edge, 0)
+
+    def take_records(self) -> list[BatchRecord]:
+        found = []
+        while self._records:
+            found.append(self._records.popleft())
+        return found
+
+    # --- one batch ----------------------------------------------------------------------------------------------
+
+    def _run(self, df: DataFrame, batch_id: int) -> None:
+        with self._batch:
+            if self._stopping:
+                raise Stopping(self.name)
+            self._began += 1
+            try:
+                self._run_batch(df, batch_id)
+            except Exception as error:
+                self.failure = reason(error)
+                raise
+            finally:
+                self._ended += 1
+
+    def _run_batch(self, df: DataFrame, batch_id: int) -> None:
+        spark, wiring = df.sparkSession, self.wiring
+        before = edge_entries(batch_offsets(wiring.checkpoint, batch_id - 1))
+        after = edge_entries(batch_offsets(wiring.checkpoint, batch_id))
+        for edge, log in wiring.upstream.items():
+            log.committed(self.name, before.get(edge, 0))
+        work = _Work(batch_id, f"springtide:{self.name}:{batch_id}", self._next_routing(), time.time())
+        if self.plan.head.stateful:
+            work.moved = self._move_shards(work.routing)
+        context = spark.sparkContext
+        context.addJobTag(work.tag)
+        context.setLocalProperty("spark.scheduler.pool", self.name)
+        try:
+            rows_out = self._process(df, work)
+        finally:
+            context.removeJobTag(work.tag)
+        finished_s = time.time()
+        self._consumed = after
+        rows_in, ingested = self._input_of(before, after, work.started_s)
+        if wiring.log is not None and not wiring.log.has(batch_id):
+            wiring.log.publish(batch_id, work.files, ingested)
+            for reader in wiring.own_readers:
+                wiring.log.committed(reader, wiring.log.last)
+        self._records.append(
+            BatchRecord(
+                batch_id=batch_id,
+                tag=work.tag,
+                started_s=work.started_s,
+                finished_s=finished_s,
+                rows_in=rows_in,
+                rows_out=rows_out,
+                rows_set_aside=work.set_aside,
+                ingested=ingested,
+                routing=work.routing,
+                shard_bytes=self._shard_bytes(df),
+                moved_shards=work.moved,
+            )
+        )
+
+    def _next_routing(self) -> BatchRouting:
+        if self._fleet.wanting():
+            self._fleet.refresh()
+        running = self._fleet.running()
+        with self._lock:
+            self._applied = in_force(self._requested, self._applied, running)
+            return batch_routing(self._applied, running, stateful=self.plan.head.stateful)
+
+    def _move_shards(self, routing: BatchRouting) -> int:
+        """Tell Spark of the shards that are to live elsewhere; how many those are."""
+        stores = self._state_stores()
+        if stores is None:
+            return 0
+        with self._lock:
+            known = dict(self._shard_places)
+        wanted: dict[str, list[int]] = {}
+        executors: dict[str, Executor] = {}
+        for shard, executor in routing.shard_executors().items():
+            if known.get(shard) != executor.id:
+                wanted.setdefault(executor.id, []).append(shard)
+                executors[executor.id] = executor
+        for name, shards in wanted.items():
+            move(self._spark, stores, shards, executors[name])
+            self.saw_shards(dict.fromkeys(shards, name))
+        return sum(shard in known for shards in wanted.values() for shard in shards)
+
+    def _state_stores(self) -> StateStores | None:
+        """Known once the first batch has been run."""
+        if self._stores is None and self._query is not None:
+            found = state_stores(self.wiring.checkpoint, state_root(self._query), str(self._query.runId))
+            if found.names:
+                self._stores = found
+        return self._stores
+
+    def _process(self, df: DataFrame, work: _Work) -> float:
+        """Run the batch and hand its rows on; how many those are."""
+        wiring = self.wiring
+        rows = self._placed(df, work)
+        if wiring.log is None:
+            wiring.sinks[0](rows.observe(work.emitted, F.count(F.lit(1)).alias("rows")), work.batch_id)
+            counts = counted_by(work.emitted)
+            return 0.0 if counts is None else float(counts["rows"])
+        if wiring.log.has(work.batch_id):  # handed on before a crash; the state must still learn of the batch
+            rows.write.format("noop").mode("overwrite").save()
+            return 0.0
+        data, folder = wiring.log.folder.folder("data"), wiring.log.attempt_folder(work.batch_id)
+        try:
+            work.files = write_files(rows, data, folder)
+        except PySparkException:
+            if self.plan.head.on_error is not OnError.DEAD_LETTER:
+                raise
+            work.files = write_files(self._without_poison(df, work), data, folder)
+        for save in wiring.sinks:
+            save(self._read_back(df.sparkSession, work.files), work.batch_id)
+        return float(sum(f.rows for f in work.files))
+
+    def _placed(self, df: DataFrame, work: _Work) -> DataFrame:
+        """The batch's output, in the tasks and places of its routing."""
+        spread = self.runs_in_batch
+        if spread:
+            df = self.output(spread_out(df, self.plan.head, work.routing, self._shares(work.routing)))
+        return placed(df, work.routing, stateful=self.plan.head.stateful, spread=spread)
+
+    def _shares(self, routing: BatchRouting) -> FloatArray | None:
+        if self.plan.head.grouping is not Grouping.LOAD_BALANCED:
+            return None
+        with self._lock:
+            levels, load = self._levels, self._load_per_row * self._last_rows
+        return balanced_shares(levels, load) if len(levels) == routing.allocation.replicas else None
+
+    def _without_poison(self, df: DataFrame, work: _Work) -> DataFrame:
+        """The batch without the rows that make the function fail, which are set aside."""
+        good, poison = isolate(df.sparkSession, df.toArrow(), self.output)
+        if not poison.reasons:
+            return self._placed(df, work)  # no row fails by itself: whatever it was, it is for Spark to say
+        set_aside(self.wiring.dead_letters, work.batch_id, poison)
+        work.set_aside = len(poison.reasons)
+        return self._placed(df.sparkSession.createDataFrame(good, df.schema), work)
+
+    def _read_back(self, spark: SparkSession, files: Sequence[WrittenFile]) -> DataFrame:
+        """The rows that were just written, so that what several readers get was computed once."""
+        assert self.wiring.log is not None
+        if not files:
+            return spark.createDataFrame([], self.schema)
+        data = self.wiring.log.folder.folder("data").uri
+        return spark.read.schema(self.schema).parquet(*[f"{data}/{f.path}" for f in files])
+
+    def _input_of(self, before: Mapping[str, int], after: Mapping[str, int], started_s: float) -> tuple[float, IngestTimes]:
+        """How many rows the batch read, and when they had entered the application."""
+        rows = 0.0
+        times: list[IngestTimes] = []
+        for edge, log in self.wiring.upstream.items():
+            rows += log.rows_between(before.get(edge, 0), after.get(edge, 0))
+            times.append(log.ingested_between(before.get(edge, 0), after.get(edge, 0)))
+        for name in self.wiring.source_names:
+            counts = None if self._query is None else counted(self._query, counts_name(name))
+            if counts and counts["rows"]:
+                rows += counts["rows"]
+                times.append(_ingested(counts, started_s))
+        self._last_rows = rows
+        return rows, joined(times) if times else nobody()
+
+    def _shard_bytes(self, df: DataFrame) -> FloatArray | None:
+        sizes = shuffled_bytes(df) if self.plan.head.stateful else None
+        return np.array(sizes, dtype=np.float64) if sizes is not None and len(sizes) == self.plan.head.shards else None
+
+
+def counts_name(source: str) -> str:
+    """The name under which a source's rows are counted in the plan of the query that reads it."""
+    return f"springtide:{source}"
+
+
+def counting(df: DataFrame, source: str, ingest_time: str | None) -> DataFrame:
+    """A source's rows, counted on their way, with the time at which they entered when a column tells it."""
+    metrics = [F.count(F.lit(1)).alias("rows")]
+    if ingest_time is not None:
+        entered = F.unix_micros(F.col(ingest_time).cast("timestamp"))
+        metrics.append(F.percentile_approx(entered, _QUANTILES, F.lit(1000)).alias("entered"))
+    return df.observe(counts_name(source), *metrics)
+
+
+def _ingested(counts: Mapping[str, Any], started_s: float) -> IngestTimes:
+    points = counts.get("entered")
+    if not points:
+        return at_once(started_s, counts["rows"])
+    times_s = np.array([float(p) for p in points]) / 1e6
+    return IngestTimes(times_s, np.full(len(times_s), counts["rows"] / len(times_s)))
+
+
+@contextmanager
+def _shuffle_partitions(spark: SparkSession, shards: int) -> Iterator[None]:
+    """A query takes its number of state partitions from the session when it starts, and keeps it."""
+    if not shards:
+        yield
+        return
+    key = "spark.sql.shuffle.partitions"
+    with _STARTING:
+        before = spark.conf.get(key)
+        spark.conf.set(key, str(shards))
+        try:
+            yield
+        finally:
+            spark.conf.set(key, str(before))
+
+
+_STARTING = threading.Lock()
