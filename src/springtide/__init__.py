@@ -1,3 +1,38 @@
-"""Springtide makes Spark Structured Streaming elastic."""
+"""Springtide makes Spark Structured Streaming elastic.
+
+springtide.Application     an application of operators, run with `springtide run` or inside your own session
+springtide.elastic         an existing streaming query, made elastic
+springtide.replay          a stream that replays a trace of rates
+springtide.replayed        the same rows as a batch: the exact answer to compare with
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from springtide.backends.spark.application import Application
+    from springtide.backends.spark.elastic import elastic
+    from springtide.model.application import SLO, KeyDistribution
+    from springtide.workload.replay import replay, replayed
 
 __version__ = "0.1.0"
+__all__ = ["SLO", "Application", "KeyDistribution", "elastic", "replay", "replayed"]
+
+_HOME = {
+    "SLO": "springtide.model.application",
+    "Application": "springtide.backends.spark.application",
+    "KeyDistribution": "springtide.model.application",
+    "elastic": "springtide.backends.spark.elastic",
+    "replay": "springtide.workload.replay",
+    "replayed": "springtide.workload.replay",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for when it is asked for: pyspark takes a second, and not every command needs it."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'springtide' has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415
+
+    return getattr(import_module(_HOME[name]), name)

@@ -11,13 +11,11 @@ import numpy as np
 from springtide.backends.simulator.backend import SimulatorBackend
 from springtide.backends.simulator.settings import SimulatorSettings
 from springtide.loop import ControlLoop
-from springtide.model.action import Action
 from springtide.model.allocation import Allocation, Pool
 from springtide.model.application import Application, Operator
-from springtide.model.decision import Decision, Outcome
-from springtide.model.observation import Observation
 from springtide.model.protocols import AnyPolicy, Recorder
 from springtide.plan.parameters import parameters_of
+from springtide.recording import Everyone
 from springtide.report.summary import About, Point, RunSummary, RunTotals
 from springtide.workload.traces import Trace
 
@@ -71,22 +69,3 @@ def compile_simulator() -> None:
     """Compile the simulator's kernel now, if no earlier run has left it compiled, so that no run's time includes it."""
     application = Application(name="none", operators=(Operator(name="none", service_time_s=1.0, shards=1),))
     SimulatorBackend(application, Pool(), SimulatorSettings(), np.zeros((1, 1))).clock.advance_to(1.0)
-
-
-@dataclass(frozen=True)
-class Everyone:
-    """Several recorders as one."""
-
-    recorders: tuple[Recorder, ...]
-
-    def observation(self, observation: Observation) -> None:
-        for recorder in self.recorders:
-            recorder.observation(observation)
-
-    def decision(self, observation: Observation, decision: Decision, actions: Sequence[Action]) -> None:
-        for recorder in self.recorders:
-            recorder.decision(observation, decision, actions)
-
-    def outcome(self, outcome: Outcome, time_s: float) -> None:
-        for recorder in self.recorders:
-            recorder.outcome(outcome, time_s)

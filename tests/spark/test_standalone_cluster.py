@@ -21,44 +21,46 @@ from springtide.errors import InvalidValue, SpringtideError
 
 pytestmark = pytest.mark.spark
 
-# Tasks that say where they run (every worker leads a session) and end when they may. The JVMs are made to start soon.
-DRIVER = """
-import os, sys, time
+# What makes a JVM start soon: most of these tests' time is starting JVMs.
+QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+
+# A program with a cluster and a driver of its own. It kills a worker at the first line it is sent, and then waits for another.
+# Its tasks say where they run (every worker leads a session) and end when they may.
+PROGRAM = """
+import os, sys, threading, time
 from pathlib import Path
 from pyspark import SparkConf, SparkContext, TaskContext
+from springtide.backends.spark.cluster.standalone import StandaloneCluster
 
 def start_driver(master_url):
     conf = SparkConf().setMaster(master_url).setAppName("count").setAll({
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "512m",
         "spark.executor.memory": "512m",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.extraJavaOptions": os.environ["SPARK_LAUNCHER_OPTS"],
+        "spark.executor.extraJavaOptions": os.environ["SPARK_LAUNCHER_OPTS"],
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
     }.items())
     return SparkContext(conf=conf)
 
-def count_rows(context, notes, partitions):
+def count_rows(context, notes):
     def count(partition, rows):
         (notes / f"{partition}.{TaskContext.get().attemptNumber()}.{os.getsid(0)}").touch()
         while not (notes / "go").exists():
             time.sleep(0.02)
         yield sum(1 for _ in rows)
-    return context.parallelize(range(1000), partitions).mapPartitionsWithIndex(count).sum()
-"""
+    print("counted", context.parallelize(range(1000), 2).mapPartitionsWithIndex(count).sum(), flush=True)
 
-COUNTING_DRIVER = f"""{DRIVER}
-context = start_driver(sys.argv[1])
-print("counted", count_rows(context, Path(sys.argv[2]), partitions=2))
-context.stop()
-"""
-
-CLUSTER_AND_DRIVER = f"""{DRIVER}
-from springtide.backends.spark.cluster.standalone import StandaloneCluster
-with StandaloneCluster(workers=1) as cluster:
-    count_rows(start_driver(cluster.master_url), Path(sys.argv[1]), partitions=1)
+with StandaloneCluster(workers=2) as cluster:
+    print(cluster.workers == {"worker-0": "ALIVE", "worker-1": "ALIVE"}, flush=True)
+    context = start_driver(cluster.master_url)
+    threading.Thread(target=count_rows, args=(context, Path(sys.argv[1])), daemon=True).start()
+    input()
+    cluster.kill_worker("worker-0")
+    print(cluster.workers == {"worker-0": "DEAD", "worker-1": "ALIVE"}, flush=True)
+    input()
 """
 
 CLUSTER = """
@@ -68,28 +70,34 @@ with StandaloneCluster(workers=1):
 """
 
 
-def test_a_job_goes_on_when_a_host_vanishes(tmp_path: Path) -> None:
-    with StandaloneCluster(workers=2) as cluster:
-        assert cluster.workers == {"worker-0": "ALIVE", "worker-1": "ALIVE"}
-        with python(COUNTING_DRIVER, cluster.master_url, str(tmp_path)) as driver:
-            wait_for(lambda: len(attempts(tmp_path)) == 2 or driver.poll() is not None, "both tasks run")
-            before = attempts(tmp_path)
-            assert len({session for _, _, session in before}) == 2, "the tasks run on different workers"
+def test_a_host_vanishes_and_the_job_goes_on_then_the_program_is_killed_and_nothing_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with python(PROGRAM, str(tmp_path)) as program:
+        assert program.stdin is not None
+        assert program.stdout is not None
+        assert program.stdout.readline() == "True\n", "two workers are up"
+        wait_for(lambda: len(attempts(tmp_path)) == 2 or program.poll() is not None, "both tasks run")
+        before = attempts(tmp_path)
+        assert len({session for _, _, session in before}) == 2, "they run on different workers"
 
-            cluster.kill_worker("worker-0")
-            assert cluster.workers == {"worker-0": "DEAD", "worker-1": "ALIVE"}
-            running = [session for _, _, session in before if processes(session=session)]
-            assert len(running) == 1, "all of worker-0 is gone, executor and Python worker too, and all else is not"
+        print("kill worker-0", file=program.stdin, flush=True)
+        assert program.stdout.readline() == "True\n", "the master knows that one worker is lost and one is not"
+        survivors = [session for _, _, session in before if processes(session=session)]
+        assert len(survivors) == 1, "executor and Python worker are gone with their worker"
 
-            (tmp_path / "go").touch()
-            assert driver.communicate(timeout=60)[0] == "counted 1000\n"
-            ((partition, attempt, session),) = attempts(tmp_path) - before
-            assert (attempt, session) == (1, running[0])
-            assert (partition, 0, running[0]) not in before, "what was lost is done again, where there still is a host"
-        folder = cluster.folder
-        assert processes(of=folder)
-    assert not processes(of=folder)
-    assert not folder.exists()
+        (tmp_path / "go").touch()
+        assert program.stdout.readline() == "counted 1000\n"
+        (redone,) = attempts(tmp_path) - before
+        assert redone[1:] == (1, survivors[0]), "what was lost was done again, where there still was a host"
+
+        (folder,) = tmp_path.glob("springtide-cluster-*")
+        assert len(processes(of=folder)) >= 4, "the keeper, the master, a worker and its executor"
+        program.kill()
+        program.wait()
+        wait_for(lambda: not processes(of=folder) and not processes(session=program.pid), "all its processes end")
+        wait_for(lambda: not folder.exists(), "its folder is removed")
 
 
 def test_hosts_come_and_go_and_an_exception_ends_it_all() -> None:
@@ -101,24 +109,13 @@ def test_hosts_come_and_go_and_an_exception_ends_it_all() -> None:
         assert cluster.workers == {"worker-0": "DEAD"}
         with pytest.raises(SpringtideError, match="no worker 'worker-0' runs"):
             cluster.kill_worker("worker-0")
+        assert len(processes(of=cluster.folder)) == 2, "the master and the keeper"
         raise ZeroDivisionError
     assert not processes(of=cluster.folder)
     assert not cluster.folder.exists()
     cluster.stop()
     with pytest.raises(SpringtideError, match="was stopped"):
         cluster.add_worker()
-
-
-def test_a_killed_python_process_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    with python(CLUSTER_AND_DRIVER, str(tmp_path)) as owner:
-        wait_for(lambda: bool(attempts(tmp_path)) or owner.poll() is not None, "a task runs")
-        (folder,) = tmp_path.glob("springtide-cluster-*")
-        assert len(processes(of=folder)) >= 5, "the keeper, a master, a worker, its executor and a Python worker"
-        owner.kill()
-        owner.wait()
-        wait_for(lambda: not processes(of=folder) and not processes(session=owner.pid), "all its processes end")
-        wait_for(lambda: not folder.exists(), "its folder is removed")
 
 
 def test_ctrl_c_while_starting_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,7 +180,8 @@ def python(script: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """A Python process that leads a session; whatever of it still runs afterwards is killed, and its complaints are shown."""
     with subprocess.Popen(
         [sys.executable, "-c", script, *arguments],
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LAUNCHER_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"},
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LAUNCHER_OPTS": QUICK_START},
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,

@@ -15,6 +15,7 @@ import typer
 
 from springtide import __version__
 from springtide.cli import bench, demo, explain, policies, simulate
+from springtide.cli import run as live
 from springtide.errors import SpringtideError
 
 INTERRUPTED = 130
@@ -27,6 +28,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("simulate")(simulate.simulate)
+app.command("run")(live.run)
+app.command("reshard")(live.reshard)
 app.command("explain")(explain.explain)
 app.command("policies")(policies.policies)
 app.command("cite")(policies.cite)

@@ -9,24 +9,27 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from pyspark.sql import SparkSession
 
 from springtide.backends.spark.application import Application
-from springtide.backends.spark.deployment import Deployment
+from springtide.backends.spark.cluster.embedded import check_session
+from springtide.backends.spark.deployment import Deployment, deployed
 from springtide.backends.spark.files import Folder
 from springtide.backends.spark.fusion import described, fused
 from springtide.backends.spark.hosts import Fleet
 from springtide.backends.spark.jvm.status import tasks_tagged
 from springtide.backends.spark.measuring import OperatorCounts, OperatorMeter
 from springtide.backends.spark.query import BatchRecord, OperatorQuery
+from springtide.backends.spark.scaling import Scaling
 from springtide.errors import require
 from springtide.execute.carrying_out import operator_after
 from springtide.model.action import Action, AddHosts, MoveShards, ReleaseHosts, SetReplicas
 from springtide.model.allocation import Allocation, OperatorAllocation, Pool, new_host_names, spread
+from springtide.model.application import Application as ApplicationModel
 from springtide.model.change import moved_units
 from springtide.model.observation import HostObservation, Latency, Observation, OperatorObservation
 from springtide.monitor.interval import IntervalCounts, operator_observations
@@ -62,32 +65,60 @@ class _Leaving:
     begun: dict[str, int] = field(default_factory=dict)
 
 
-class SparkBackend:
-    """Runs `application` in the session `spark`, with its state under `folder`."""
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """What an application begins with."""
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        application: Application,
-        pool: Pool,
-        folder: str,
-        *,
-        hosts: int = 1,
-    ) -> None:
-        plans = fused(application)
-        self.application = described(application, plans)
+    hosts: int = 1
+    replicas: Mapping[str, int]
+    scaling: Scaling = Scaling.ELASTIC
+
+
+Deploy = Callable[[Fleet, Mapping[str, OperatorAllocation]], Deployment]
+
+
+def backend_for(
+    spark: SparkSession,
+    application: Application,
+    pool: Pool,
+    folder: str,
+    *,
+    hosts: int = 1,
+    scaling: Scaling = Scaling.ELASTIC,
+) -> SparkBackend:
+    """An application on Spark, with its state under `folder`."""
+    plans = fused(application)
+    replicas = {plan.name: min(plan.head.replicas, plan.head.shards or plan.head.replicas) for plan in plans}
+
+    def deploy(fleet: Fleet, placed: Mapping[str, OperatorAllocation]) -> Deployment:
+        return deployed(spark, application, Folder(folder), fleet, placed, scaling)
+
+    return SparkBackend(
+        spark, described(application, plans), pool, deploy, Start(hosts=hosts, replicas=replicas, scaling=scaling)
+    )
+
+
+class SparkBackend:
+    """Runs an application's queries in the session `spark`.
+
+    `deploy` makes the queries, given the hosts they run on and where each operator begins.
+    """
+
+    def __init__(self, spark: SparkSession, application: ApplicationModel, pool: Pool, deploy: Deploy, start: Start) -> None:
+        check_session(spark, start.scaling)
+        self.application = application
         self.pool = pool
         self._spark = spark
         self._clock = WallClock()
-        self._fleet = Fleet(spark.sparkContext, self._clock.now_s)
+        hosts = start.hosts
+        self._fleet = Fleet(spark.sparkContext, self._clock.now_s, adopting=start.scaling is Scaling.DYNAMIC_ALLOCATION)
         require(
             pool.min_hosts <= hosts <= pool.max_hosts,
             f"{hosts} hosts to begin with is not between {pool.min_hosts} and {pool.max_hosts}",
         )
-        replicas = {plan.name: min(plan.head.replicas, plan.head.shards or plan.head.replicas) for plan in plans}
-        self._requested = spread(self.application, new_host_names(frozenset(), hosts), replicas)
+        self._requested = spread(self.application, new_host_names(frozenset(), hosts), dict(start.replicas))
         self._observed = self._requested
-        self._deployment = Deployment(spark, application, plans, Folder(folder), self._fleet, self._requested.operators)
+        self._deployment = deploy(self._fleet, self._requested.operators)
         self._queries = self._deployment.queries
         self._meters = {o.name: OperatorMeter(o, self._queries[o.name]) for o in self.application.operators}
         self._leaving: dict[str, _Leaving] = {}
@@ -216,7 +247,7 @@ class SparkBackend:
             observed=self._observed,
             requested=self._requested,
             core_s=self._fleet.take_core_s(),
-            downtime_s=0.0,
+            downtime_s=sum(query.take_downtime_s() for query in self._queries.values()),
             reconfigurations=self._take_done(counts),
             events=self._take_notes(),
         )

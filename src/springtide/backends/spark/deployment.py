@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -18,10 +19,12 @@ from springtide.backends.spark.application import Application, OnError, Save
 from springtide.backends.spark.edges.log import EdgeLog
 from springtide.backends.spark.edges.source import read_edge
 from springtide.backends.spark.files import Folder
-from springtide.backends.spark.fusion import QueryPlan
+from springtide.backends.spark.fusion import QueryPlan, fused
 from springtide.backends.spark.hosts import Fleet
 from springtide.backends.spark.jvm.running import nodes_with_state
 from springtide.backends.spark.query import OperatorQuery, Wiring, counting
+from springtide.backends.spark.restarting import RestartingQuery
+from springtide.backends.spark.scaling import Scaling
 from springtide.errors import SpringtideError
 from springtide.model.allocation import OperatorAllocation
 
@@ -29,29 +32,12 @@ KEPT = "operator.json"
 _SINKS = "sinks"
 
 
+@dataclass(frozen=True)
 class Deployment:
-    """All queries of an application, upstream first."""
+    """Queries that run together, upstream first."""
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        application: Application,
-        plans: list[QueryPlan],
-        folder: Folder,
-        fleet: Fleet,
-        placed: Mapping[str, OperatorAllocation],
-    ) -> None:
-        self._spark, self._application, self._folder = spark, application, folder
-        self._by_output = {plan.last.name: plan for plan in plans}
-        self._logs: dict[str, EdgeLog] = {}
-        self.queries: dict[str, OperatorQuery] = {}
-        for plan in plans:
-            check_shards(folder.folder(plan.name), plan, application.name)
-        for plan in plans:
-            wiring = self._wiring(plan)
-            query = OperatorQuery(spark, plan, wiring, fleet, placed[plan.name])
-            _check_state(query)
-            self.queries[plan.name] = query
+    spark: SparkSession
+    queries: Mapping[str, OperatorQuery]
 
     def start(self) -> None:
         for query in self.queries.values():
@@ -59,16 +45,48 @@ class Deployment:
 
     def stop(self) -> None:
         """Stop every query between two batches, downstream last, so that what was sent on is still taken in."""
-        quiet = self._spark.sparkContext
-        quiet.setLogLevel("OFF")  # Spark logs a batch that is not begun because of the stop as an error
+        context = self.spark.sparkContext
+        context.setLogLevel("OFF")  # Spark logs a batch that is not begun because of the stop as an error
         try:
             for query in self.queries.values():
                 with suppress(PySparkException):
                     query.stop()
         finally:
-            quiet.setLogLevel("ERROR")
+            context.setLogLevel("ERROR")
 
-    def _wiring(self, plan: QueryPlan) -> Wiring:
+
+def deployed(
+    spark: SparkSession,
+    application: Application,
+    folder: Folder,
+    fleet: Fleet,
+    placed: Mapping[str, OperatorAllocation],
+    scaling: Scaling = Scaling.ELASTIC,
+) -> Deployment:
+    """The queries of an application with its state under `folder`; nothing runs yet."""
+    plans = fused(application)
+    for plan in plans:
+        if scaling is not Scaling.RESOURCE_CENTRIC:
+            check_shards(folder.folder(plan.name), plan, application.name)
+    kind = RestartingQuery if scaling is Scaling.RESOURCE_CENTRIC else OperatorQuery
+    wires = _Wires(spark, application, folder, plans)
+    for plan in plans:
+        query = kind(spark, plan, wires.wiring(plan), fleet, placed[plan.name])
+        _check_state(query)
+        wires.queries[plan.name] = query
+    return Deployment(spark, wires.queries)
+
+
+class _Wires:
+    """What each query reads and writes."""
+
+    def __init__(self, spark: SparkSession, application: Application, folder: Folder, plans: list[QueryPlan]) -> None:
+        self._spark, self._application, self._folder = spark, application, folder
+        self._by_output = {plan.last.name: plan for plan in plans}
+        self._logs: dict[str, EdgeLog] = {}
+        self.queries: dict[str, OperatorQuery] = {}
+
+    def wiring(self, plan: QueryPlan) -> Wiring:
         folder = self._folder.folder(plan.name)
         sinks: tuple[Save, ...] = tuple(self._application.sinks.get(plan.last.name, ()))
         readers = [p.name for p in self._by_output.values() if plan.last.name in p.head.inputs]

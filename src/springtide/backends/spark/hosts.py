@@ -36,8 +36,9 @@ class Host:
 class Fleet:
     """All hosts, kept in step with the executors that Spark has. Safe to use from several threads."""
 
-    def __init__(self, context: SparkContext, clock: Callable[[], float]) -> None:
+    def __init__(self, context: SparkContext, clock: Callable[[], float], *, adopting: bool = False) -> None:
         self._context = context
+        self._adopting = adopting  # take executors as they come and go, and ask for none
         self._clock = clock
         self._lock = threading.RLock()
         self._hosts: dict[str, Host] = {}
@@ -59,6 +60,8 @@ class Fleet:
 
     def running(self) -> dict[str, Executor]:
         with self._lock:
+            if self._adopting:
+                return {}  # nothing is placed on executors that Spark may take away
             return {h.name: h.executor for h in self._hosts.values() if h.executor is not None and not h.releasing}
 
     def host_of(self, executor: str) -> str | None:
@@ -75,13 +78,14 @@ class Fleet:
     def begin(self, names: Iterable[str]) -> None:
         """Take over: these hosts from now on, each one of the executors that are there; the other executors go."""
         with self._lock:
-            self._hosts = {name: Host(name) for name in names}
+            self._hosts = {} if self._adopting else {name: Host(name) for name in names}
             present = list(executors(self._context))
             surplus = present[len(self._hosts) :]
-            if surplus:
+            if surplus and not self._adopting:
                 kill(self._context, surplus)
                 self._owner.update(dict.fromkeys(surplus, ""))
-            request_total(self._context, len(self._hosts))
+            if not self._adopting:
+                request_total(self._context, len(self._hosts))
         self.refresh()
 
     def add(self, names: Iterable[str]) -> None:
@@ -124,6 +128,9 @@ class Fleet:
                     self._bill(host)
                     host.executor = None
             unused = [e for e in present.values() if e.id not in self._owner]
+            if self._adopting:
+                self._hosts = {name: host for name, host in self._hosts.items() if host.executor is not None}
+                self._hosts |= {f"executor-{e.id}": Host(f"executor-{e.id}") for e in unused}
             waiting = [h for h in self._hosts.values() if h.executor is None and not h.releasing]
             for host, executor in zip(waiting, sorted(unused, key=lambda e: int(e.id) if e.id.isdigit() else 0), strict=False):
                 host.executor = executor

@@ -119,7 +119,7 @@ class OperatorMeter:
             return
         shard = self._sampled % self._operator.shards
         self._sampled += 1
-        filesystem, path = self._query.wiring.checkpoint.path(f"state/0/{shard}")
+        filesystem, path = self._query.checkpoint.path(f"state/0/{shard}")
         files = filesystem.get_file_info(fs.FileSelector(path, allow_not_found=True, recursive=True))
         size = float(sum(info.size or 0 for info in files))
         if self._sampled <= self._operator.shards:  # until each has been seen once, the others are taken to be alike
@@ -135,8 +135,8 @@ class OperatorMeter:
         for name, log in self._query.wiring.upstream.items():
             waiting[name] = float(log.rows_between(self._query.consumed(name), log.last))
         if self._query.wiring.source_names:
-            lags = _source_lags(self._query.progress())
-            for name, lag in zip(self._query.wiring.source_names, lags or [None] * 99, strict=False):
+            lags = _source_lags(self._query.progress())  # nothing before the first batch
+            for name, lag in zip(self._query.wiring.source_names, lags, strict=False):
                 if lag is None:
                     silent.append(name)
                 waiting[name] = lag or 0.0

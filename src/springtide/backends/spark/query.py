@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +22,7 @@ import pyspark.sql.functions as F
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StructType
 
 from springtide.backends.spark.application import OnError, Save
@@ -32,7 +33,7 @@ from springtide.backends.spark.files import Folder
 from springtide.backends.spark.fusion import QueryPlan
 from springtide.backends.spark.hosts import Fleet
 from springtide.backends.spark.jvm.executors import Executor
-from springtide.backends.spark.jvm.running import counted, counted_by, state_root
+from springtide.backends.spark.jvm.running import checkpoint_root, counted, counted_by, state_root
 from springtide.backends.spark.jvm.state_places import StateStores, move, state_stores
 from springtide.backends.spark.jvm.tasks import shuffled_bytes
 from springtide.backends.spark.offsets import batch_offsets, edge_entries
@@ -67,7 +68,11 @@ class BatchRecord:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Wiring:
-    """What a query is connected to. `inputs` are its streaming DataFrames in the order of the operator's arguments."""
+    """What a query is connected to. `inputs` are its streaming DataFrames in the order of the operator's arguments.
+
+    `writer` is there for a plan that somebody else has made, with all that goes with it: its checkpoint is the writer's,
+    and its rows are counted by Spark, in its own account of the batch, and not on their way into the plan.
+    """
 
     inputs: tuple[DataFrame, ...]
     upstream: Mapping[str, EdgeLog]
@@ -75,9 +80,10 @@ class Wiring:
     log: EdgeLog | None
     own_readers: tuple[str, ...]
     sinks: tuple[Save, ...]
-    checkpoint: Folder
-    dead_letters: Folder
+    checkpoint: Folder | None
+    dead_letters: Folder | None
     trigger_s: float
+    writer: DataStreamWriter | None = None
 
 
 class Stopping(Exception):
@@ -133,7 +139,7 @@ class OperatorQuery:
     def runs_in_batch(self) -> bool:
         """An operator without state and with one input is applied to each batch's rows, so that they can be grouped anew
         for every batch; any other is part of the streaming plan."""
-        return not self.plan.head.stateful and len(self.plan.head.inputs) == 1
+        return not self.plan.head.stateful and len(self.plan.head.inputs) == 1 and self.wiring.writer is None
 
     def output(self, *inputs: DataFrame) -> DataFrame:
         df = self.plan.head.function(*inputs)
@@ -146,16 +152,31 @@ class OperatorQuery:
         return self.output(*self.wiring.inputs).schema
 
     def start(self) -> None:
-        wiring = self.wiring
-        plan = wiring.inputs[0] if self.runs_in_batch else self.output(*wiring.inputs)
-        writer = (
-            plan.writeStream.queryName(self.name).foreachBatch(self._run).option("checkpointLocation", wiring.checkpoint.uri)
-        )
-        writer = writer.trigger(processingTime=f"{max(0, round(wiring.trigger_s * 1000))} milliseconds")
-        if not self.runs_in_batch:
-            writer = writer.outputMode(self.plan.head.output_mode)
-        with _shuffle_partitions(self._spark, self.plan.head.shards):
+        writer = self._writer().foreachBatch(self._run)
+        with _shuffle_partitions(self._spark, self.partitions):
             self._query = writer.start()
+
+    def _writer(self) -> DataStreamWriter:
+        wiring = self.wiring
+        if wiring.writer is not None:
+            return wiring.writer
+        plan = wiring.inputs[0] if self.runs_in_batch else self.output(*wiring.inputs)
+        writer = plan.writeStream.queryName(self.name).option("checkpointLocation", self.checkpoint.uri)
+        writer = writer.trigger(processingTime=f"{max(0, round(wiring.trigger_s * 1000))} milliseconds")
+        return writer if self.runs_in_batch else writer.outputMode(self.plan.head.output_mode)
+
+    @property
+    def checkpoint(self) -> Folder:
+        """Where Spark keeps what the query has reached; a query of somebody else's has one once it is started."""
+        if self.wiring.checkpoint is not None:
+            return self.wiring.checkpoint
+        assert self._query is not None
+        return Folder(checkpoint_root(self._query))
+
+    @property
+    def partitions(self) -> int:
+        """State partitions of the query's plan; 0 for one without state."""
+        return self.plan.head.shards if self.plan.head.stateful else 0
 
     def stop(self) -> None:
         """Stop between two batches: the batch that runs is finished first."""
@@ -207,14 +228,24 @@ class OperatorQuery:
         """Whether every batch that had begun at `begun` is over."""
         return self._ended >= begun or not self.active
 
+    def take_downtime_s(self) -> float:
+        """How long the query stood still for a change since the last call: it never does."""
+        return 0.0
+
     def consumed(self, edge: str) -> int:
         """The entry of an edge up to which batches have read."""
         return self._consumed.get(edge, 0)
 
     def take_records(self) -> list[BatchRecord]:
+        """What the batches since the last call did; one that Spark has not given account of yet waits for the next call."""
+        rows = None if self.wiring.writer is None or self._query is None else _rows_by_batch(self._query)
         found = []
-        while self._records:
-            found.append(self._records.popleft())
+        while self._records and (rows is None or self._records[0].batch_id in rows):
+            record = self._records.popleft()
+            if rows is not None:
+                count = rows[record.batch_id]
+                record = replace(record, rows_in=count, ingested=at_once(record.started_s, count))
+            found.append(record)
         return found
 
     # --- one batch ----------------------------------------------------------------------------------------------
@@ -234,8 +265,7 @@ class OperatorQuery:
 
     def _run_batch(self, df: DataFrame, batch_id: int) -> None:
         spark, wiring = df.sparkSession, self.wiring
-        before = edge_entries(batch_offsets(wiring.checkpoint, batch_id - 1))
-        after = edge_entries(batch_offsets(wiring.checkpoint, batch_id))
+        before, after = self._read_before(batch_id), self._read_before(batch_id + 1)
         for edge, log in wiring.upstream.items():
             log.committed(self.name, before.get(edge, 0))
         work = _Work(batch_id, f"springtide:{self.name}:{batch_id}", self._next_routing(), time.time())
@@ -271,6 +301,10 @@ class OperatorQuery:
             )
         )
 
+    def _read_before(self, batch_id: int) -> dict[str, int]:
+        """By edge, the entry up to which the batches before this one have read."""
+        return edge_entries(batch_offsets(self.checkpoint, batch_id - 1)) if self.wiring.upstream else {}
+
     def _next_routing(self) -> BatchRouting:
         if self._fleet.wanting():
             self._fleet.refresh()
@@ -300,7 +334,7 @@ class OperatorQuery:
     def _state_stores(self) -> StateStores | None:
         """Known once the first batch has been run."""
         if self._stores is None and self._query is not None:
-            found = state_stores(self.wiring.checkpoint, state_root(self._query), str(self._query.runId))
+            found = state_stores(self.checkpoint, state_root(self._query), str(self._query.runId))
             if found.names:
                 self._stores = found
         return self._stores
@@ -346,6 +380,7 @@ class OperatorQuery:
         good, poison = isolate(df.sparkSession, df.toArrow(), self.output)
         if not poison.reasons:
             return self._placed(df, work)  # no row fails by itself: whatever it was, it is for Spark to say
+        assert self.wiring.dead_letters is not None
         set_aside(self.wiring.dead_letters, work.batch_id, poison)
         work.set_aside = len(poison.reasons)
         return self._placed(df.sparkSession.createDataFrame(good, df.schema), work)
@@ -365,7 +400,7 @@ class OperatorQuery:
         for edge, log in self.wiring.upstream.items():
             rows += log.rows_between(before.get(edge, 0), after.get(edge, 0))
             times.append(log.ingested_between(before.get(edge, 0), after.get(edge, 0)))
-        for name in self.wiring.source_names:
+        for name in self.wiring.source_names if self.wiring.writer is None else ():
             counts = None if self._query is None else counted(self._query, counts_name(name))
             if counts and counts["rows"]:
                 rows += counts["rows"]
@@ -376,6 +411,11 @@ class OperatorQuery:
     def _shard_bytes(self, df: DataFrame) -> FloatArray | None:
         sizes = shuffled_bytes(df) if self.plan.head.stateful else None
         return np.array(sizes, dtype=np.float64) if sizes is not None and len(sizes) == self.plan.head.shards else None
+
+
+def _rows_by_batch(query: StreamingQuery) -> dict[int, float]:
+    """Rows read by each of the last batches, of which Spark keeps a fixed number."""
+    return {progress["batchId"]: float(progress["numInputRows"]) for progress in query.recentProgress}
 
 
 def counts_name(source: str) -> str:

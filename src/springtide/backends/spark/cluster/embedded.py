@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
+from springtide.backends.spark.scaling import Scaling
 from springtide.errors import SpringtideError
 
 _STREAMING = "org.apache.spark.sql.execution.streaming"
@@ -38,6 +39,17 @@ SETTINGS: Mapping[str, str] = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
 }
+
+
+def dynamic_allocation(min_executors: int, max_executors: int) -> dict[str, str]:
+    """Settings with which Spark adds and removes executors by itself, as its documentation gives them."""
+    return {
+        "spark.dynamicAllocation.enabled": "true",
+        "spark.dynamicAllocation.shuffleTracking.enabled": "true",
+        "spark.dynamicAllocation.minExecutors": str(min_executors),
+        "spark.dynamicAllocation.initialExecutors": str(min_executors),
+        "spark.dynamicAllocation.maxExecutors": str(max_executors),
+    }
 
 
 @contextmanager
@@ -74,11 +86,16 @@ def session(
 _OVERHEAD_MB = 424
 
 
-def check_session(spark: SparkSession) -> None:
+def check_session(spark: SparkSession, scaling: Scaling) -> None:
     """Refuse a session in which executors or state cannot be moved, and say which setting would allow it."""
     if not hasattr(spark, "_jsparkSession"):
         raise SpringtideError("Springtide needs a classic Spark session, not Spark Connect: it asks the driver for executors")
-    if spark.conf.get("spark.dynamicAllocation.enabled", "false") == "true":
+    dynamic = spark.conf.get("spark.dynamicAllocation.enabled", "false") == "true"
+    if scaling is Scaling.DYNAMIC_ALLOCATION and not dynamic:
+        raise SpringtideError(
+            "Spark's dynamic allocation is to be measured, and is off: set spark.dynamicAllocation.enabled=true"
+        )
+    if dynamic and scaling is not Scaling.DYNAMIC_ALLOCATION:
         raise SpringtideError(
             "Spark's dynamic allocation is on, and would work against Springtide: set spark.dynamicAllocation.enabled=false"
         )

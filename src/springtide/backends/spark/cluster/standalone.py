@@ -50,8 +50,10 @@ _POLL_S = 0.05
 _START_WITHIN_S = 120.0  # a start takes 5 to 25 s; a worker that misses the master tries again after 5 to 15 s
 _END_WITHIN_S = 30.0
 
-# Ends of logs that hide the cause: the depths of a stack trace, and bash lost in spark-class after Java has failed.
-_TELL_NOTHING = re.compile(r"at |\.\.\. |.*spark-class: line \d+: CMD: bad array subscript")
+# Ends of logs that hide the cause: the depths of a stack trace, a JVM's farewell, and bash lost in spark-class after it.
+_TELL_NOTHING = re.compile(
+    r"at |\.\.\. |Error: (Could not create the Java Virtual Machine|A fatal exception)|.*spark-class: line \d+: CMD: bad array"
+)
 
 # Daemons do little and should start soon: without the optimising compiler they need half the time or less. Executors are
 # not given these.

@@ -25,6 +25,12 @@ def state_root(query: StreamingQuery) -> str:
     return str(_execution(query).checkpointLocation())
 
 
+def checkpoint_root(query: StreamingQuery) -> str:
+    """Where the query's checkpoint lies, as a URI."""
+    root = str(_running(query).resolvedCheckpointRoot())
+    return root.replace("file:/", "file:///", 1) if root.startswith("file:/") and not root.startswith("file://") else root
+
+
 def counted_by(observation: Observation) -> Row | None:
     """What an observation of a batch DataFrame has counted, or None when nobody ran the DataFrame: it does not wait."""
     if observation._jo is None or not observation._jo.future().isCompleted():
@@ -62,7 +68,9 @@ def _plain(value: Any) -> Any:
 
 
 def _execution(query: StreamingQuery) -> JavaObject:
+    return _running(query).lastExecution()
+
+
+def _running(query: StreamingQuery) -> JavaObject:
     running = query._jsq
-    if running.getClass().getName().endswith("StreamingQueryWrapper"):
-        running = running.streamingQuery()
-    return running.lastExecution()
+    return running.streamingQuery() if running.getClass().getName().endswith("StreamingQueryWrapper") else running

@@ -1,0 +1,221 @@
+"""An existing streaming query, made elastic: wrap its `writeStream`, keep everything else.
+
+    query = elastic(counts.writeStream.outputMode("update"), slo_s=5).foreachBatch(save).start()
+
+The plan, the checkpoint and the sink function stay the user's. What is added is a control loop in the background that changes
+executors, replicas and the places of shards while the query runs.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from springtide.backends.spark.application import OnError, OperatorNode, Save
+from springtide.backends.spark.backend import SparkBackend, Start
+from springtide.backends.spark.deployment import Deployment
+from springtide.backends.spark.fusion import UNKNOWN_SERVICE_TIME_S, QueryPlan, pool_of
+from springtide.backends.spark.hosts import Fleet
+from springtide.backends.spark.jvm.executors import executors
+from springtide.backends.spark.jvm.running import nodes_with_state
+from springtide.backends.spark.query import OperatorQuery, Wiring
+from springtide.errors import SpringtideError
+from springtide.loop import ControlLoop
+from springtide.model.action import Action
+from springtide.model.allocation import OperatorAllocation, Pool
+from springtide.model.application import SLO, Edge, Grouping, Operator, Source
+from springtide.model.application import Application as ApplicationModel
+from springtide.model.decision import Decision, Outcome
+from springtide.model.observation import Observation
+from springtide.model.protocols import AnyPolicy, Recorder
+from springtide.plan.registry import make_policy
+
+_SOURCE = "input"
+
+
+def elastic(  # noqa: PLR0913 - one keyword for each choice, all with a default
+    writer: DataStreamWriter,
+    *,
+    policy: str | AnyPolicy = "local-thresholds",
+    parameters: Mapping[str, object] | None = None,
+    slo_s: float = 5.0,
+    min_hosts: int = 1,
+    max_hosts: int = 10,
+    interval_s: float = 10.0,
+    journal: Recorder | None = None,
+) -> ElasticWriter:
+    """Wrap `df.writeStream`; go on with `option`, `outputMode`, `foreachBatch` and `start` as before."""
+    chosen = make_policy(policy, parameters or {}) if isinstance(policy, str) else policy
+    return ElasticWriter(
+        writer, chosen, SLO(latency_s=slo_s), (min_hosts, max_hosts), interval_s, journal if journal is not None else Silent()
+    )
+
+
+class Silent:
+    """A recorder that keeps nothing."""
+
+    def observation(self, observation: Observation) -> None: ...
+
+    def decision(self, observation: Observation, decision: Decision, actions: Sequence[Action]) -> None: ...
+
+    def outcome(self, outcome: Outcome, time_s: float) -> None: ...
+
+
+@dataclass
+class ElasticWriter:
+    """The user's `DataStreamWriter`: what it is told goes to it, except what to do with a batch."""
+
+    _writer: DataStreamWriter
+    _policy: AnyPolicy
+    _slo: SLO
+    _hosts: tuple[int, int]
+    _interval_s: float
+    _recorder: Recorder
+    _save: Save | None = None
+    _name: str = "query"
+
+    def outputMode(self, outputMode: str) -> ElasticWriter:
+        return self._told(self._writer.outputMode(outputMode))
+
+    def queryName(self, queryName: str) -> ElasticWriter:
+        self._name = queryName
+        return self._told(self._writer.queryName(queryName))
+
+    def option(self, key: str, value: Any) -> ElasticWriter:
+        return self._told(self._writer.option(key, value))
+
+    def options(self, **options: Any) -> ElasticWriter:
+        return self._told(self._writer.options(**options))
+
+    def trigger(self, **trigger: Any) -> ElasticWriter:
+        return self._told(self._writer.trigger(**trigger))
+
+    def _told(self, writer: DataStreamWriter) -> ElasticWriter:
+        self._writer = writer
+        return self
+
+    def foreachBatch(self, func: Save) -> ElasticWriter:
+        self._save = func
+        return self
+
+    def format(self, source: str) -> ElasticWriter:
+        raise SpringtideError(
+            f"format({source!r}): the tasks of a batch are chosen where it is written, so an elastic query writes with"
+            f" foreachBatch: .foreachBatch(lambda df, batch_id: df.write.mode('append').format({source!r})...)"
+        )
+
+    def start(self) -> ElasticQuery:
+        df: DataFrame = self._writer._df
+        spark = df.sparkSession
+        if self._save is None:
+            raise SpringtideError("an elastic query needs a sink function: call foreachBatch(save) before start()")
+        present = executors(spark.sparkContext)
+        if not present:
+            raise SpringtideError(
+                "there is no executor besides the driver: local[...] has none to be elastic with;"
+                " use a cluster, or local-cluster"
+            )
+        first = next(iter(present.values()))
+        pool = pool_of(first.cores, first.memory_bytes, *self._hosts)
+        node = self._node(df)
+        hosts = max(self._hosts[0], min(self._hosts[1], len(present)))
+        start = Start(hosts=hosts, replicas={node.name: min(node.max_replicas, node.shards or hosts, hosts)})
+
+        def deploy(fleet: Fleet, placed: Mapping[str, OperatorAllocation]) -> Deployment:
+            query = OperatorQuery(spark, QueryPlan((node,)), self._wiring(df), fleet, placed[node.name])
+            return Deployment(spark, {node.name: query})
+
+        backend = SparkBackend(spark, self._described(node), pool, deploy, start)
+        backend.start()
+        return ElasticQuery(backend, pool, self._policy, self._interval_s, self._recorder)
+
+    def _node(self, df: DataFrame) -> OperatorNode:
+        shards = int(str(df.sparkSession.conf.get("spark.sql.shuffle.partitions"))) if nodes_with_state(df) else 0
+        return OperatorNode(
+            name=self._name,
+            function=_as_it_is,
+            inputs=(_SOURCE,),
+            shards=shards,
+            grouping=Grouping.KEY if shards else Grouping.SHUFFLE,
+            key=(),
+            replicas=1,
+            max_replicas=shards or 64,
+            output_mode="",
+            fuse=False,
+            max_rows_per_batch=None,
+            on_error=OnError.FAIL,
+            edge=None,
+        )
+
+    def _described(self, node: OperatorNode) -> ApplicationModel:
+        operator = Operator(
+            name=node.name,
+            service_time_s=UNKNOWN_SERVICE_TIME_S,
+            grouping=node.grouping,
+            shards=node.shards or 1,
+            max_replicas=node.max_replicas,
+        )
+        return ApplicationModel(
+            name=node.name,
+            operators=(operator,),
+            sources=(Source(name=_SOURCE),),
+            edges=(Edge(upstream=_SOURCE, downstream=node.name),),
+            slo=self._slo,
+        )
+
+    def _wiring(self, df: DataFrame) -> Wiring:
+        assert self._save is not None
+        return Wiring(
+            inputs=(df,),
+            upstream={},
+            source_names=(_SOURCE,),
+            log=None,
+            own_readers=(),
+            sinks=(self._save,),
+            checkpoint=None,
+            dead_letters=None,
+            trigger_s=0.0,
+            writer=self._writer,
+        )
+
+
+class ElasticQuery:
+    """A running query and its control loop, which ends with it."""
+
+    def __init__(self, backend: SparkBackend, pool: Pool, policy: AnyPolicy, interval_s: float, recorder: Recorder) -> None:
+        self.backend = backend
+        self._loop = ControlLoop(application=backend.application, pool=pool, policy=policy, interval_s=interval_s)
+        self._recorder = recorder
+        self._thread = threading.Thread(target=self._control, name="springtide", daemon=True)
+        self._thread.start()
+
+    def _control(self) -> None:
+        self._loop.run(self.backend, self._recorder, float("inf"), self._over)
+
+    def _over(self) -> bool:
+        return self.backend.clock.stopped or bool(self.backend.failures())
+
+    @property
+    def isActive(self) -> bool:
+        return not self._over()
+
+    def awaitTermination(self, timeout: float | None = None) -> bool:
+        """Wait until the query has stopped, or for so many seconds; its own error, if one ended it, is raised."""
+        self._thread.join(timeout)
+        for name, why in self.backend.failures().items():
+            raise SpringtideError(f"query {name!r} has stopped: {why}")
+        return not self._thread.is_alive()
+
+    def stop(self) -> None:
+        """Stop after the batch that runs."""
+        self.backend.stop()
+        self._thread.join()
+
+
+def _as_it_is(df: DataFrame) -> DataFrame:
+    return df

@@ -1,0 +1,90 @@
+"""`springtide run`: an application on live Spark, under a policy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+ApplicationFile = Annotated[
+    Path, typer.Argument(metavar="APP.PY", help="Python file with a springtide.Application in the variable `app`.")
+]
+Parameters = Annotated[
+    list[str] | None, typer.Option("--set", "-s", metavar="NAME=VALUE", help="A parameter of the policy; may be repeated.")
+]
+Guards = Annotated[
+    list[str] | None,
+    typer.Option("--guard", "-g", metavar="GUARD[:NAME=VALUE,...]", help="A guard around the policy; the first is innermost."),
+]
+SparkSettings = Annotated[
+    list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A Spark setting; may be repeated.")
+]
+JournalPath = Annotated[
+    Path | None,
+    typer.Option("--journal", metavar="FILE", help="Keep every observation, decision and outcome (see `springtide explain`)."),
+]
+
+
+def run(
+    application: ApplicationFile,
+    policy: Annotated[str, typer.Option("--policy", "-p", help="Policy (see `springtide policies`).")] = "static",
+    parameters: Parameters = None,
+    guard: Guards = None,
+    slo: Annotated[float | None, typer.Option("--slo", metavar="SECONDS", help="Latency to keep.")] = None,
+    folder: Annotated[
+        str | None,
+        typer.Option("--folder", metavar="PATH", help="Where state and edges are kept.  [default: springtide-<application>]"),
+    ] = None,
+    master: Annotated[
+        str | None, typer.Option("--master", metavar="URL", help="A Spark master; else executors on this machine.")
+    ] = None,
+    hosts: Annotated[str, typer.Option("--hosts", metavar="MIN:MAX", help="Fewest and most executors.")] = "1:4",
+    start_hosts: Annotated[int | None, typer.Option("--start-hosts", help="Executors to begin with.  [default: MIN]")] = None,
+    cores: Annotated[int, typer.Option("--cores", help="Cores of an executor.")] = 1,
+    memory: Annotated[int, typer.Option("--memory", metavar="MB", help="Memory of an executor.")] = 600,
+    conf: SparkSettings = None,
+    scaling: Annotated[
+        str, typer.Option("--scaling", help="How changes are made: elastic, resource-centric or dynamic-allocation.")
+    ] = "elastic",
+    interval: Annotated[float, typer.Option("--interval", metavar="SECONDS", help="Time between decisions.")] = 5.0,
+    seconds: Annotated[float | None, typer.Option("--for", metavar="SECONDS", help="End after so long.")] = None,
+    until_drained: Annotated[bool, typer.Option("--until-drained", help="End when nothing comes and nothing waits.")] = False,
+    journal: JournalPath = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Run an application on Spark, and change it while it runs."""
+    from springtide.cli import running
+
+    running.run(
+        running.Wishes(
+            application=application,
+            policy=policy,
+            parameters=parameters or [],
+            guards=guard or [],
+            slo_s=slo,
+            folder=folder,
+            master=master,
+            hosts=hosts,
+            start_hosts=start_hosts,
+            cores=cores,
+            memory_mb=memory,
+            settings=conf or [],
+            scaling=scaling,
+            interval_s=interval,
+            for_s=seconds,
+            until_drained=until_drained,
+        ),
+        journal,
+        as_json,
+    )
+
+
+def reshard(
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="The operator's folder: <application's folder>/<operator>.")],
+    shards: Annotated[int, typer.Option("--shards", help="The number of shards from now on.")],
+) -> None:
+    """Partition a stopped operator's state into another number of shards."""
+    from springtide.cli import running
+
+    running.reshard(folder, shards)

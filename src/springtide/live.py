@@ -1,0 +1,100 @@
+"""One live run, from an application to a summary: what the command line, benchmarks and experiments all call."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from springtide.backends.spark.application import Application
+from springtide.backends.spark.backend import SparkBackend, backend_for
+from springtide.backends.spark.scaling import Scaling
+from springtide.loop import ControlLoop
+from springtide.model.allocation import Pool
+from springtide.model.observation import Observation
+from springtide.model.protocols import AnyPolicy, Recorder
+from springtide.plan.parameters import parameters_of
+from springtide.recording import Everyone
+from springtide.report.summary import About, Point, RunSummary, RunTotals
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, kw_only=True)
+class LiveRun:
+    """An application, the hosts it may have, and who is in charge."""
+
+    application: Application
+    pool: Pool
+    policy: AnyPolicy
+    policy_name: str
+    folder: str
+    hosts: int = 1
+    interval_s: float = 5.0
+    scaling: Scaling = Scaling.ELASTIC
+
+    def run(
+        self,
+        spark: SparkSession,
+        recorders: Sequence[Recorder] = (),
+        *,
+        for_s: float = math.inf,
+        until_drained: bool = False,
+        began: Callable[[SparkBackend], None] = lambda _: None,
+    ) -> tuple[RunSummary, list[Point], dict[str, str]]:
+        """Run until the time is over, or, if asked for, until the sources are silent and nothing waits; or until every operator
+        has failed. The failures come with the summary."""
+        began_s = time.perf_counter()
+        backend = backend_for(spark, self.application, self.pool, self.folder, hosts=self.hosts, scaling=self.scaling)
+        totals, silence = RunTotals(), Silence()
+        loop = ControlLoop(application=backend.application, pool=self.pool, policy=self.policy, interval_s=self.interval_s)
+        failures: dict[str, str] = {}
+
+        def over() -> bool:
+            failures.update(backend.failures())
+            return (
+                backend.clock.stopped or len(failures) == len(backend.application.operators) or (until_drained and silence.long)
+            )
+
+        backend.start()
+        began(backend)
+        try:
+            loop.run(backend, Everyone((totals, silence, *recorders)), for_s, over)
+        finally:
+            backend.stop()
+        about = About(
+            trace="live",
+            application=self.application.name,
+            policy=self.policy_name,
+            parameters=parameters_of(self.policy),
+            seed=0,
+            slo_latency_s=self.application.slo.latency_s,
+            slo_percentile=self.application.slo.percentile,
+            gaps_filled=0,
+        )
+        return totals.summary(about, backend.latency_of_run(), time.perf_counter() - began_s), totals.points, failures
+
+
+class Silence:
+    """A recorder that notices when nothing has come and nothing waits, two intervals in a row, after something had come."""
+
+    def __init__(self) -> None:
+        self._seen = False
+        self._quiet = 0
+
+    @property
+    def long(self) -> bool:
+        return self._seen and self._quiet >= 2
+
+    def observation(self, observation: Observation) -> None:
+        moving = observation.offered_rows > 0 or observation.backlog_rows > 0
+        moving = moving or any(o.processed_rows > 0 for o in observation.operators.values())
+        self._seen = self._seen or moving
+        self._quiet = 0 if moving else self._quiet + 1
+
+    def decision(self, *_: object) -> None: ...
+
+    def outcome(self, *_: object) -> None: ...
