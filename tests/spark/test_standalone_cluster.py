@@ -92,15 +92,14 @@ def test_a_host_vanishes_and_the_job_goes_on_then_the_program_is_killed_and_noth
         (redone,) = attempts(tmp_path) - before
         assert redone[1:] == (1, survivors[0]), "what was lost was done again, where there still was a host"
 
-        (folder,) = tmp_path.glob("springtide-cluster-*")
-        assert len(processes(of=folder)) >= 4, "the keeper, the master, a worker and its executor"
+        assert len(processes(of=tmp_path)) >= 6, "itself, its driver, the keeper, the master, a worker and its executor"
         program.kill()
         program.wait()
-        wait_for(lambda: not processes(of=folder) and not processes(session=program.pid), "all its processes end")
-        wait_for(lambda: not folder.exists(), "its folder is removed")
+        wait_for(lambda: not processes(of=tmp_path), "all its processes end")
+        wait_for(lambda: not any(tmp_path.glob("springtide-cluster-*")), "its folder is removed")
 
 
-def test_hosts_come_and_go_and_an_exception_ends_it_all() -> None:
+def test_hosts_come_and_go_and_an_exception_ends_it_all(own_folder: Path) -> None:
     with pytest.raises(ZeroDivisionError), StandaloneCluster(workers=0) as cluster:  # noqa: PT012 - a story that ends badly
         assert cluster.workers == {}
         assert cluster.add_worker() == "worker-0"
@@ -109,10 +108,10 @@ def test_hosts_come_and_go_and_an_exception_ends_it_all() -> None:
         assert cluster.workers == {"worker-0": "DEAD"}
         with pytest.raises(SpringtideError, match="no worker 'worker-0' runs"):
             cluster.kill_worker("worker-0")
-        assert len(processes(of=cluster.folder)) == 2, "the master and the keeper"
+        assert len(processes(of=own_folder)) == 2, "the master and the keeper"
         raise ZeroDivisionError
-    assert not processes(of=cluster.folder)
-    assert not cluster.folder.exists()
+    assert not processes(of=own_folder)
+    assert not any(own_folder.iterdir())
     cluster.stop()
     with pytest.raises(SpringtideError, match="was stopped"):
         cluster.add_worker()
@@ -132,8 +131,8 @@ def test_ctrl_c_while_starting_leaves_nothing(tmp_path: Path, monkeypatch: pytes
 def test_a_port_that_is_taken(own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as occupier:
         taken = occupier.getsockname()[1]
-        ports = iter([taken, standalone._free_port()])
-        monkeypatch.setattr(standalone, "_free_port", lambda: next(ports))
+        _, free = standalone._two_free_ports()
+        monkeypatch.setattr(standalone, "_two_free_ports", lambda: (taken, free))
         with pytest.raises(SpringtideError, match=rf"^Spark's master ended: another program took its port.*{taken}.*$"):
             StandaloneCluster()
     assert not any(own_folder.iterdir())
@@ -158,6 +157,14 @@ def test_no_java(java_home: str | None, message: str, own_folder: Path, monkeypa
         with pytest.raises(SpringtideError, match=message):
             StandaloneCluster()
     assert not any(own_folder.iterdir())
+
+
+def test_no_place_for_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    with pytest.raises(
+        SpringtideError, match=r"^cannot start a cluster: see that .*missing can be written to \(FileNotFound.*\)$"
+    ):
+        StandaloneCluster()
 
 
 @pytest.mark.parametrize(
@@ -201,7 +208,7 @@ def attempts(notes: Path) -> set[tuple[int, int, int]]:
 
 
 def processes(*, of: Path | None = None, session: int | None = None) -> list[int]:
-    """Processes that were given a cluster's folder (command line or environment), or that belong to a session."""
+    """Processes that were told of a folder (by command line or environment), or that belong to a session."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:

@@ -21,7 +21,7 @@ from springtide.backends.spark.deployment import Deployment, deployed
 from springtide.backends.spark.files import Folder
 from springtide.backends.spark.fusion import described, fused
 from springtide.backends.spark.hosts import Fleet
-from springtide.backends.spark.jvm.status import tasks_tagged
+from springtide.backends.spark.jvm.status import tasks_by_tag
 from springtide.backends.spark.measuring import OperatorCounts, OperatorMeter
 from springtide.backends.spark.query import BatchRecord, OperatorQuery
 from springtide.backends.spark.scaling import Scaling
@@ -230,9 +230,8 @@ class SparkBackend:
         start_s, end_s = self._observed_from_s, self._clock.now_s()
         records = {name: query.take_records() for name, query in self._queries.items()}
         executor_busy_s: dict[str, float] = {}
-        counts = {
-            name: self._meters[name].count(self._spark.sparkContext, records[name], executor_busy_s) for name in self._queries
-        }
+        tasks = tasks_by_tag(self._spark.sparkContext, {record.tag for each in records.values() for record in each})
+        counts = {name: self._meters[name].count(records[name], tasks, executor_busy_s) for name in self._queries}
         self._look_at_places(records)
         operators, source_rows = self._operators(counts, end_s - start_s)
         latency = self._latency(records)
@@ -329,7 +328,7 @@ class SparkBackend:
     def _seen(self, query: OperatorQuery, record: BatchRecord) -> OperatorAllocation:
         routing = record.routing
         hosts = list(routing.allocation.replica_hosts)
-        tasks = [t for t in tasks_tagged(self._spark.sparkContext, record.tag) if t.last_stage]
+        tasks = self._meters[query.name].last_tasks
         if len(tasks) != len(routing.task_replicas):
             return routing.allocation
         shards: dict[int, str] = {}

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from pyarrow import fs
-from pyspark import SparkContext
 
-from springtide.backends.spark.jvm.status import Task, tasks_tagged
+from springtide.backends.spark.jvm.status import Task
 from springtide.backends.spark.offsets import rows_reached
 from springtide.backends.spark.query import BatchRecord, OperatorQuery
 from springtide.model.application import Operator
@@ -48,15 +47,18 @@ class OperatorMeter:
         self._shares = np.full(operator.shards, 1 / operator.shards)
         self._state_bytes = np.zeros(operator.shards)
         self._sampled = 0
-        self._backlog: dict[str, float] = {}
+        self.last_tasks: list[Task] = []  # those that were the replicas of the last batch
 
-    def count(self, context: SparkContext, records: Sequence[BatchRecord], host_busy_s: dict[str, float]) -> OperatorCounts:
+    def count(
+        self, records: Sequence[BatchRecord], tasks: Mapping[str, Sequence[Task]], host_busy_s: dict[str, float]
+    ) -> OperatorCounts:
         """Add up the batches that ended in an interval; every executor's busy time goes to `host_busy_s`."""
         replicas = records[-1].routing.allocation.replicas if records else 1
         shards = self._operator.shards
         counts = OperatorCounts(replica_busy_s=np.zeros(replicas), shard_busy_s=np.zeros(shards), shard_rows=np.zeros(shards))
         for record in records:
-            self._add(counts, record, tasks_tagged(context, record.tag), host_busy_s)
+            self._add(counts, record, tasks[record.tag], host_busy_s)
+            self.last_tasks = [t for t in tasks[record.tag] if t.last_stage]
         return counts
 
     def _add(self, counts: OperatorCounts, record: BatchRecord, tasks: Sequence[Task], host_busy_s: dict[str, float]) -> None:

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 
 from springtide.backends.spark import grouping
 from springtide.backends.spark.application import OperatorNode
-from springtide.backends.spark.jvm.tasks import partition_count, pinned, place_of, regrouped
+from springtide.backends.spark.jvm.tasks import arranged, partition_count, place_of
 from springtide.backends.spark.routing import BatchRouting
 from springtide.model.application import Grouping
 from springtide.model.observation import FloatArray
@@ -31,17 +31,15 @@ def placed(df: DataFrame, routing: BatchRouting, *, stateful: bool, spread: bool
 
     A function that shuffles once more makes its own tasks, which are left as they are.
     """
-    parts = partition_count(df)
+    tasks = parts = partition_count(df)
+    groups: Sequence[Sequence[int]] | None = None
     if not spread:
         groups = routing.groups if stateful else _dealt(parts, len(routing.task_replicas))
         if sum(map(len, groups)) != parts:
             return df
-        if any(len(group) > 1 for group in groups):
-            df = regrouped(df, groups)
-            parts = len(groups)
-    if parts != len(routing.places) or not any(routing.places):
-        return df
-    return pinned(df, [None if p is None else place_of(p.host, p.id) for p in routing.places])
+        tasks = len(groups)
+    places = [None if p is None else place_of(p.host, p.id) for p in routing.places]
+    return arranged(df, groups, places if tasks == len(places) and any(places) else None)
 
 
 def _dealt(parts: int, tasks: int) -> Sequence[Sequence[int]]:

@@ -72,6 +72,8 @@ def session(
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.memory": "1g",
             "spark.ui.enabled": "false",
+            "spark.driver.extraJavaOptions": _QUICK,
+            "spark.executor.extraJavaOptions": _QUICK,
         }
     builder = SparkSession.builder.master(master).appName(name)
     for key, value in {**chosen, **(settings or {})}.items():
@@ -84,6 +86,8 @@ def session(
 
 
 _OVERHEAD_MB = 424
+# Several JVMs on one machine: compiling to the last would take the cores from the work for minutes, and new executors from it.
+_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 def check_session(spark: SparkSession, scaling: Scaling) -> None:

@@ -7,10 +7,10 @@ Rules:
 * A worker stands for a host: it can be added, stopped, and killed with everything that ran on it.
 * Nothing is waited for by time. A worker is up when the master says so, and lost when the master says so.
 * Nothing outlives the Python process that started the cluster. All that a cluster writes is in one temporary folder, and
-  every daemon leads a session of its own, in which everything it starts stays. A small process, the keeper, waits for the
-  Python process to end, in whatever way (SIGKILL too), then kills the sessions and removes the folder. Linux could do the
-  killing by itself (PR_SET_PDEATHSIG), but it would do so as soon as the *thread* that started the cluster ended, and
-  leave the executors and the folder.
+  every daemon leads a session of its own, in which everything it starts stays. A small process, the keeper, makes the
+  folder, waits for the Python process to end, in whatever way (SIGKILL too), kills the sessions and removes the folder.
+  Linux could do the killing by itself (PR_SET_PDEATHSIG), but it would do so as soon as the *thread* that started the
+  cluster ended, and leave the executors and the folder.
 * A daemon may run only while the folder has a place for its process id: see `_start` and `_sweep`. So none is overlooked,
   wherever an interrupt strikes.
 * Neither the user's Spark settings (SPARK_*, conf/) nor the network's proxies have a say here.
@@ -79,12 +79,11 @@ class StandaloneCluster:
         self._spark_home = _find_spark_home()
         self._names = (f"worker-{number}" for number in itertools.count())
         self._daemons: dict[str, _Daemon] = {}
-        self._keeper: subprocess.Popen[bytes] | None = None
-        self._folder = Path(tempfile.mkdtemp(prefix="springtide-cluster-"))
+        self._keeper: subprocess.Popen[bytes] | None
+        self._keeper, self._folder = _start_keeper()
         try:
             for part in ("daemons", "logs", "conf", "tmp"):
                 (self._folder / part).mkdir()
-            self._keeper = _start_keeper(self._folder)
             self._start_master()
             for worker in [self._launch_worker() for _ in range(workers)]:
                 self._wait_until_up(worker)
@@ -156,7 +155,7 @@ class StandaloneCluster:
         self.stop()
 
     def _start_master(self) -> None:
-        self._port, self._webui_port = _free_port(), _free_port()
+        self._port, self._webui_port = _two_free_ports()
         address = ["--host", _HOST, "--port", str(self._port), "--webui-port", str(self._webui_port)]
         # On a port that is taken, Spark would go on to the next one and nobody would find it there.
         options = "-Dspark.port.maxRetries=0 -Dspark.master.rest.enabled=false"
@@ -306,31 +305,36 @@ def _session(leader: int) -> Set[int]:
     return running
 
 
-def _start_keeper(folder: Path) -> subprocess.Popen[bytes]:
-    """The process that sweeps when this one is gone: this module, run as a program."""
+def _start_keeper() -> tuple[subprocess.Popen[bytes], Path]:
+    """The process that sweeps when this one is gone (this module, run as a program), and the folder that it has made."""
+    place = tempfile.gettempdir()
     keeper = subprocess.Popen(
-        [sys.executable, "-P", "-m", __name__, str(folder), str(os.getpid())],
+        [sys.executable, "-P", "-m", __name__, place, str(os.getpid())],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,  # nothing of the caller's that would seem open while the keeper runs
+        stdout=subprocess.PIPE,  # its own: it would keep ours open after our end
+        stderr=subprocess.PIPE,
         start_new_session=True,
     )
     assert keeper.stdout is not None
-    if not keeper.stdout.read(1):
-        raise SpringtideError(f"cannot watch over a cluster: {sys.executable} -m {__name__} ends at once; run it to see why")
-    return keeper
+    folder = os.fsdecode(keeper.stdout.readline().rstrip(b"\n"))
+    if not folder:
+        complaints = keeper.communicate()[1].decode(errors="replace").splitlines()
+        raise SpringtideError(f"cannot start a cluster: see that {place} can be written to ({''.join(complaints[-1:])})")
+    return keeper, Path(folder)
 
 
-def _keep(folder: Path, owner: int) -> None:
-    """Sweep when the owner says so or is gone.
+def _keep(place: str, owner: int) -> None:
+    """Make a folder, and sweep it when the owner says so or is gone.
 
     Its end of the pipe closes when it ends, unless it had forked and that process lives on: then its id tells.
     """
-    os.write(sys.stdout.fileno(), b".")
+    folder = tempfile.mkdtemp(prefix="springtide-cluster-", dir=place)
+    with suppress(BrokenPipeError):  # it is gone already
+        os.write(sys.stdout.fileno(), os.fsencode(folder) + b"\n")
     while not select.select([sys.stdin], [], [], 1.0)[0] and os.getppid() == owner:
         pass
-    _sweep(folder)
+    _sweep(Path(folder))
 
 
 def _find_spark_home() -> Path:
@@ -362,11 +366,9 @@ def _environment(spark_home: Path, folder: Path) -> dict[str, str]:
     }
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((_HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
+def _two_free_ports() -> tuple[int, int]:
+    with socket.create_server((_HOST, 0)) as one, socket.create_server((_HOST, 0)) as other:
+        return one.getsockname()[1], other.getsockname()[1]
 
 
 def _states(status: Mapping[str, Any]) -> dict[str, str]:
@@ -403,4 +405,4 @@ def _advice(log: str) -> str:
 
 
 if __name__ == "__main__":
-    _keep(Path(sys.argv[1]), owner=int(sys.argv[2]))
+    _keep(sys.argv[1], owner=int(sys.argv[2]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from pyspark.sql import DataFrame, Observation, Row
@@ -15,9 +16,7 @@ def counted(query: StreamingQuery, name: str) -> dict[str, Any] | None:
     metrics = _execution(query).observedMetrics()
     if not metrics.contains(name):
         return None
-    row = metrics.apply(name)
-    names = list(row.schema().fieldNames())
-    return {field: _plain(row.get(i)) for i, field in enumerate(names)}
+    return dict(json.loads(metrics.apply(name).json()))
 
 
 def state_root(query: StreamingQuery) -> str:
@@ -58,13 +57,6 @@ def nodes_with_state(df: DataFrame) -> list[str]:
 
 
 _WITH_STATE = ("Aggregate", "Deduplicate", "DeduplicateWithinWatermark", "Distinct", "GlobalLimit")
-
-
-def _plain(value: Any) -> Any:
-    """A Scala sequence of numbers as a list; anything else as it is."""
-    if hasattr(value, "size") and hasattr(value, "apply"):
-        return [value.apply(i) for i in range(value.size())]
-    return value
 
 
 def _execution(query: StreamingQuery) -> JavaObject:

@@ -38,11 +38,6 @@ def int_set(context: SparkContext, items: Iterable[int]) -> JavaObject:
     return seq(context, items).toSet()
 
 
-def listed(sequence: JavaObject) -> list[Any]:
-    """A Scala sequence as a list, one call per element: for a few elements only."""
-    return [sequence.apply(i) for i in range(sequence.size())]
-
-
 @lru_cache(maxsize=4)
 def second_of_two(context: SparkContext) -> JavaObject:
     """The serialisable Scala function (a, b) => b.

@@ -5,14 +5,14 @@ does too.
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 
-from springtide.backends.spark.jvm.scala import JavaObject, jvm_of, listed
+from springtide.backends.spark.jvm.scala import JavaObject, jvm_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,40 +24,38 @@ class Task:
     index: int
     executor: str
     run_s: float
-    rows_read: int
     last_stage: bool
 
 
-def tasks_tagged(context: SparkContext, tag: str) -> list[Task]:
-    """The tasks of every job that was run under a job tag."""
+def tasks_by_tag(context: SparkContext, tags: Collection[str]) -> dict[str, list[Task]]:
+    """The tasks of every job that was run under one of these job tags."""
+    found: dict[str, list[Task]] = {tag: [] for tag in tags}
+    if not tags:
+        return found
     store = context._jsc.sc().statusStore()
-    found: list[Task] = []
-    for job_id in context._jsc.sc().statusTracker().getJobIdsForTag(tag):
-        stages = sorted(int(s) for s in listed(store.job(int(job_id)).stageIds()))
-        for stage in stages:
-            found.extend(_tasks(context, store, stage, last_stage=stage == stages[-1]))
+    for job in as_json(context, store.jobsList(None)):
+        for tag in found.keys() & set(job["jobTags"]):
+            stages = sorted(job["stageIds"])
+            for stage in stages:
+                found[tag].extend(_tasks(context, store, stage, last_stage=stage == stages[-1]))
     return found
 
 
 def _tasks(context: SparkContext, store: JavaObject, stage: int, *, last_stage: bool) -> list[Task]:
-    try:
-        attempt = int(store.lastStageAttempt(stage).attemptId())
-    except Py4JJavaError:  # never run: its output was there already
-        return []
-    found = []
-    for task in as_json(context, store.taskList(stage, attempt, _MOST_TASKS)):
-        if task["status"] == "SUCCESS":
-            metrics = task.get("taskMetrics") or {}
-            found.append(
-                Task(
-                    index=int(task["index"]),
-                    executor=task["executorId"],
-                    run_s=metrics.get("executorRunTime", 0) / 1000,
-                    rows_read=metrics.get("shuffleReadMetrics", {}).get("recordsRead", 0),
-                    last_stage=last_stage,
-                )
-            )
-    return found
+    """The tasks of a stage's first attempt, or of its last if that failed; none if its output was there already."""
+    tasks = as_json(context, store.taskList(stage, 0, _MOST_TASKS))
+    if any(task["status"] == "FAILED" for task in tasks):
+        tasks = as_json(context, store.taskList(stage, store.lastStageAttempt(stage).attemptId(), _MOST_TASKS))
+    return [
+        Task(
+            index=int(task["index"]),
+            executor=task["executorId"],
+            run_s=(task.get("taskMetrics") or {}).get("executorRunTime", 0) / 1000,
+            last_stage=last_stage,
+        )
+        for task in tasks
+        if task["status"] == "SUCCESS"
+    ]
 
 
 _MOST_TASKS = 10_000

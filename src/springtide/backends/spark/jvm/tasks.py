@@ -15,41 +15,48 @@ from pyspark.sql import DataFrame
 
 from springtide.backends.spark.jvm.scala import JavaObject, int_set, jvm_of, second_of_two, seq, singleton
 
+Groups = Sequence[Sequence[int]]
+
 
 def partition_count(df: DataFrame) -> int:
     return int(_rdd(df).getNumPartitions())
 
 
-def regrouped(df: DataFrame, groups: Sequence[Sequence[int]]) -> DataFrame:
-    """The same rows from one task per group; `groups[t]` are the partitions that task t serves, each partition once."""
+def arranged(df: DataFrame, groups: Groups | None, places: Sequence[str | None] | None) -> DataFrame:
+    """The same rows from other tasks, in other places.
+
+    `groups[t]` are the partitions that task t serves, each partition once; without groups a task serves its own partition.
+    `places[t]` is the executor that task t prefers, as `place_of` writes it, or none.
+    """
+    if groups is None and places is None:
+        return df
     context = df.sparkSession.sparkContext
     rdd = _rdd(df)
+    if groups is not None:
+        rdd = _regrouped(context, rdd, groups)
+    if places is not None:
+        rdd = _pinned(context, rdd, places)
+    spark = df.sparkSession
+    return DataFrame(spark._jsparkSession.internalCreateDataFrame(rdd, df._jdf.schema(), False), spark)
+
+
+def _regrouped(context: SparkContext, rdd: JavaObject, groups: Groups) -> JavaObject:
     pruning = singleton(context, "org.apache.spark.rdd.PartitionPruningRDD")
     none = singleton(context, "scala.None")
     parts = [pruning.create(rdd, int_set(context, group)).coalesce(1, False, none, None) for group in groups]
-    tag = rdd.elementClassTag()
-    union = (
-        parts[0]
-        if len(parts) == 1
-        else jvm_of(context).org.apache.spark.rdd.UnionRDD(context._jsc.sc(), seq(context, parts), tag)
-    )
-    return _with_rdd(df, union)
+    if len(parts) == 1:
+        return parts[0]
+    return jvm_of(context).org.apache.spark.rdd.UnionRDD(context._jsc.sc(), seq(context, parts), rdd.elementClassTag())
 
 
-def pinned(df: DataFrame, places: Sequence[str | None]) -> DataFrame:
-    """The same rows with task t preferring the executor at `places[t]`, as `place_of` writes it, or none.
-
-    An RDD of nothing but preferences is zipped with the rows: the zipped task takes its preference and yields the rows.
-    """
-    context = df.sparkSession.sparkContext
-    rdd = _rdd(df)
-    wishes = [
-        jvm_of(context).scala.Tuple2(task, seq(context, [] if place is None else [place])) for task, place in enumerate(places)
-    ]
+def _pinned(context: SparkContext, rdd: JavaObject, places: Sequence[str | None]) -> JavaObject:
+    """An RDD of nothing but preferences is zipped with the rows: a zipped task takes its preference, and yields the rows."""
+    tuples = jvm_of(context).scala.Tuple2
+    wishes = [tuples(task, seq(context, [] if place is None else [place])) for task, place in enumerate(places)]
     any_reference = singleton(context, "scala.reflect.ClassTag").AnyRef()
     preferences = context._jsc.sc().makeRDD(seq(context, wishes), any_reference)
     tag = rdd.elementClassTag()
-    return _with_rdd(df, preferences.zipPartitions(rdd, False, second_of_two(context), tag, tag))
+    return preferences.zipPartitions(rdd, False, second_of_two(context), tag, tag)
 
 
 def place_of(host: str, executor: str) -> str:
@@ -93,8 +100,3 @@ def _map_output_tracker(context: SparkContext) -> JavaObject:
 
 def _rdd(df: DataFrame) -> JavaObject:
     return df._jdf.queryExecution().toRdd()
-
-
-def _with_rdd(df: DataFrame, rdd: JavaObject) -> DataFrame:
-    spark = df.sparkSession
-    return DataFrame(spark._jsparkSession.internalCreateDataFrame(rdd, df._jdf.schema(), False), spark)
