@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -19,29 +17,24 @@ settings.register_profile("springtide", deadline=None, derandomize=True, print_b
 settings.load_profile("springtide")
 
 
+EXECUTORS = 4
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A small, quiet local session that leaves nothing behind. Mark the tests that use it `@pytest.mark.spark`."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - a second that tests without Spark need not wait
+    """Real executors on this machine, quiet, and gone with the tests. Mark the tests that use it `@pytest.mark.spark`.
+
+    A test may take executors away and ask for others; one that runs an application begins by asking for those it needs.
+    """
+    from springtide.backends.spark.cluster.embedded import session  # noqa: PLC0415 - a second that other tests need not wait
 
     scratch = tmp_path_factory.mktemp("spark")
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    options = {
-        "spark.driver.memory": "512m",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "ERROR",
+    settings = {
         "spark.local.dir": str(scratch / "local"),
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.streaming.checkpointLocation": str(scratch / "checkpoints"),
         "spark.sql.shuffle.partitions": "2",
     }
-    builder = SparkSession.builder.master("local[2]").appName("springtide-tests")
-    for name, value in options.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    yield session
-    session.stop()
+    with session("springtide-tests", executors=EXECUTORS, settings=settings) as spark:
+        yield spark

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from pyspark.sql import SparkSession
@@ -25,6 +26,7 @@ from springtide.backends.spark.jvm.status import tasks_by_tag
 from springtide.backends.spark.measuring import OperatorCounts, OperatorMeter
 from springtide.backends.spark.query import BatchRecord, OperatorQuery
 from springtide.backends.spark.scaling import Scaling
+from springtide.backends.spark.warming import warm_up
 from springtide.errors import require
 from springtide.execute.carrying_out import operator_after
 from springtide.model.action import Action, AddHosts, MoveShards, ReleaseHosts, SetReplicas
@@ -111,7 +113,8 @@ class SparkBackend:
         self._spark = spark
         self._clock = WallClock()
         hosts = start.hosts
-        self._fleet = Fleet(spark.sparkContext, self._clock.now_s, adopting=start.scaling is Scaling.DYNAMIC_ALLOCATION)
+        adopting = start.scaling is Scaling.DYNAMIC_ALLOCATION
+        self._fleet = Fleet(spark.sparkContext, self._clock.now_s, partial(warm_up, spark), adopting=adopting)
         require(
             pool.min_hosts <= hosts <= pool.max_hosts,
             f"{hosts} hosts to begin with is not between {pool.min_hosts} and {pool.max_hosts}",

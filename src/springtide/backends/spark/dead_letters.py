@@ -6,6 +6,7 @@ found; each is kept with the reason in Parquet files, once per batch id, and the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -69,7 +70,10 @@ def reason(error: BaseException) -> str:
     """
     if not isinstance(error, PySparkException):
         return f"{type(error).__name__}: {error}".splitlines()[0]
-    text = error.getMessage() or str(error)
+    text = str(error)
+    told = re.search(r"terminated with exception: (.*)", text)
+    if told:
+        return told[1].strip()
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     named = [line for line in lines if not line.startswith(("at ", "File ", "Traceback", "JVM stacktrace", "=="))]
     errors = [line for line in named if ": " in line and line.partition(":")[0].replace(".", "").isidentifier()]

@@ -85,7 +85,8 @@ def described(application: Application, plans: list[QueryPlan]) -> ApplicationMo
         )
         for plan in plans
     )
-    edges = tuple(Edge(upstream=query_of.get(name, name), downstream=plan.name) for plan in plans for name in plan.head.inputs)
+    ends = dict.fromkeys((query_of.get(name, name), plan.name) for plan in plans for name in plan.head.inputs)
+    edges = tuple(Edge(upstream=upstream, downstream=downstream) for upstream, downstream in ends)
     sources = tuple(Source(name=name) for name in application.sources)
     return ApplicationModel(name=application.name, operators=operators, edges=edges, sources=sources, slo=application.slo)
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
-from pyspark import SparkContext
+from py4j.protocol import Py4JError
+from pyspark import InheritableThread, SparkContext
+from pyspark.errors import PySparkException
 
 from springtide.backends.spark.jvm.executors import Executor, cordon, executors, kill, request_total
 from springtide.errors import InvalidValue, nearest
@@ -24,20 +27,27 @@ class Host:
     name: str
     executor: Executor | None = None
     releasing: bool = False
+    warm: bool = False
     paid_from_s: float | None = None
 
     @property
     def state(self) -> HostState:
         if self.releasing:
             return HostState.RELEASING
-        return HostState.STARTING if self.executor is None else HostState.RUNNING
+        return HostState.RUNNING if self.executor is not None and self.warm else HostState.STARTING
 
 
 class Fleet:
-    """All hosts, kept in step with the executors that Spark has. Safe to use from several threads."""
+    """All hosts, kept in step with the executors that Spark has. Safe to use from several threads.
 
-    def __init__(self, context: SparkContext, clock: Callable[[], float], *, adopting: bool = False) -> None:
+    `prepare` gets a new executor ready, in a thread of its own; the host runs when it is done.
+    """
+
+    def __init__(
+        self, context: SparkContext, clock: Callable[[], float], prepare: Callable[[Executor], None], *, adopting: bool = False
+    ) -> None:
         self._context = context
+        self._prepare = prepare
         self._adopting = adopting  # take executors as they come and go, and ask for none
         self._clock = clock
         self._lock = threading.RLock()
@@ -62,7 +72,7 @@ class Fleet:
         with self._lock:
             if self._adopting:
                 return {}  # nothing is placed on executors that Spark may take away
-            return {h.name: h.executor for h in self._hosts.values() if h.executor is not None and not h.releasing}
+            return {h.name: h.executor for h in self._hosts.values() if h.executor is not None and h.state is HostState.RUNNING}
 
     def host_of(self, executor: str) -> str | None:
         with self._lock:
@@ -86,7 +96,7 @@ class Fleet:
                 self._owner.update(dict.fromkeys(surplus, ""))
             if not self._adopting:
                 request_total(self._context, len(self._hosts))
-        self.refresh()
+            self._assign(self._prepared_by_work)
 
     def add(self, names: Iterable[str]) -> None:
         with self._lock:
@@ -126,16 +136,42 @@ class Fleet:
                     self._notes.append(f"{host.name}: executor {host.executor.id} was lost")
                     self._losses += 1
                     self._bill(host)
-                    host.executor = None
-            unused = [e for e in present.values() if e.id not in self._owner]
-            if self._adopting:
-                self._hosts = {name: host for name, host in self._hosts.items() if host.executor is not None}
-                self._hosts |= {f"executor-{e.id}": Host(f"executor-{e.id}") for e in unused}
-            waiting = [h for h in self._hosts.values() if h.executor is None and not h.releasing]
-            for host, executor in zip(waiting, sorted(unused, key=lambda e: int(e.id) if e.id.isdigit() else 0), strict=False):
-                host.executor = executor
-                host.paid_from_s = self._clock()
-                self._owner[executor.id] = host.name
+                    host.executor, host.warm = None, False
+            self._assign(self._prepare_apart, present)
+
+    def _assign(self, prepare: Callable[[Host], None], present: Mapping[str, Executor] | None = None) -> None:
+        """Give the hosts that wait the executors that are new."""
+        if present is None:
+            present = executors(self._context)
+        unused = [e for e in present.values() if e.id not in self._owner]
+        if self._adopting:
+            self._hosts = {name: host for name, host in self._hosts.items() if host.executor is not None}
+            self._hosts |= {f"executor-{e.id}": Host(f"executor-{e.id}") for e in unused}
+        waiting = [h for h in self._hosts.values() if h.executor is None and not h.releasing]
+        for host, executor in zip(waiting, sorted(unused, key=lambda e: int(e.id) if e.id.isdigit() else 0), strict=False):
+            host.executor = executor
+            host.paid_from_s = self._clock()
+            self._owner[executor.id] = host.name
+            prepare(host)
+
+    def _prepared_by_work(self, host: Host) -> None:
+        """The first executors have nobody to wait for them: the first batches get them ready."""
+        host.warm = True
+
+    def _prepare_apart(self, host: Host) -> None:
+        executor = host.executor
+        assert executor is not None
+
+        def prepare() -> None:
+            with suppress(PySparkException, Py4JError):  # it may be gone before it is ready
+                self._prepare(executor)
+            with self._lock:
+                host.warm = host.executor is executor
+
+        if self._adopting:
+            host.warm = True
+        else:
+            InheritableThread(target=prepare, name=f"warm-up-{host.name}", daemon=True).start()
 
     # --- accounts -----------------------------------------------------------------------------------------------
 
@@ -159,7 +195,3 @@ class Fleet:
             notes, losses = self._notes, self._losses
             self._notes, self._losses = [], 0
             return notes, losses
-
-    def executors_of(self, hosts: Iterable[str]) -> Mapping[str, Executor | None]:
-        running = self.running()
-        return {host: running.get(host) for host in hosts}

@@ -21,8 +21,12 @@ def batch_offsets(checkpoint: Folder, batch_id: int) -> list[Any]:
 
 
 def edge_entries(offsets: list[Any]) -> dict[str, int]:
-    """By edge, the entry up to which a batch has read."""
-    return {o["edge"]: int(o["entry"]) for o in offsets if isinstance(o, dict) and "edge" in o}
+    """By edge, the entry up to which a batch has read; of an edge that is read twice, what both have read."""
+    found: dict[str, int] = {}
+    for offset in offsets:
+        if isinstance(offset, dict) and "edge" in offset:
+            found[offset["edge"]] = min(int(offset["entry"]), found.get(offset["edge"], int(offset["entry"])))
+    return found
 
 
 def rows_reached(offset: Any) -> float | None:

@@ -47,6 +47,7 @@ from springtide.monitor.ingest_times import IngestTimes, at_once, joined, nobody
 # Points at which the ingest times of a source's batch are taken, each standing for the same number of rows.
 _QUANTILES = [(i + 0.5) / 50 for i in range(50)]
 _KEPT_RECORDS = 10_000
+_SOURCES_WITHIN_S = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -155,6 +156,14 @@ class OperatorQuery:
         writer = self._writer().foreachBatch(self._run)
         with _shuffle_partitions(self._spark, self.partitions):
             self._query = writer.start()
+        self._await_sources()
+
+    def _await_sources(self) -> None:
+        """Each source starts a Python process, and Spark gives up on one after 10 s: they are started one after the other."""
+        assert self._query is not None
+        deadline = time.monotonic() + _SOURCES_WITHIN_S
+        while self._query.isActive and "Initializing" in self._query.status["message"] and time.monotonic() < deadline:
+            time.sleep(0.02)
 
     def _writer(self) -> DataStreamWriter:
         wiring = self.wiring
