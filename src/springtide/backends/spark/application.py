@@ -169,6 +169,8 @@ class Application:
     def sink(self, stream: Stream, save: Save) -> None:
         """Where a stream ends: `save(df, batch_id)`, as for Spark's `foreachBatch`, and with the same promise: a batch may
         come again after a failure, with the same id and the same rows."""
+        if not isinstance(stream, Stream):
+            raise InvalidValue(f"a sink takes the stream that app.operator(...) returns, not {str(stream)[:40]!r}")
         require(
             stream.name in self.operators,
             f"a sink takes the stream of an operator, not {stream.name!r}: put an operator between the source and the sink",
@@ -203,7 +205,7 @@ def _check_name(name: str, what: str) -> None:
 
 def _check_callable(value: object, where: str, takes: str) -> None:
     if not callable(value):
-        raise SpringtideError(f"{where}: expected a function of ({takes}), not {value!r}")
+        raise SpringtideError(f"{where}: expected a function of ({takes}), not {repr(value).splitlines()[0]:.60}")
 
 
 def _check_operator(node: OperatorNode, where: str) -> None:
@@ -231,6 +233,9 @@ def _shards(shards: int | None, key: tuple[str, ...], where: str) -> int:
 
 def _grouping(text: str, shards: int | None, key: tuple[str, ...], where: str) -> Grouping:
     grouping: Grouping = _member(Grouping, text, f"{where}: grouping")
+    if key:
+        fits = grouping in (Grouping.KEY, Grouping.SHUFFLE)
+        require(fits, f"{where}: with key= rows are grouped by that key, not by {text!r}: leave one of them out")
     if key or grouping is Grouping.KEY:
         require(bool(key) or shards is not None, f"{where}: key grouping needs the column(s) in key=")
         return Grouping.KEY

@@ -210,12 +210,7 @@ class SparkBackend:
         knew it.
         """
         for leaving in list(self._leaving.values()):
-            used = any(
-                leaving.host in placed.replica_hosts
-                for query in self._queries.values()
-                if (placed := query.applied) is not None and query.active
-            )
-            if used:
+            if any(query.active and query.needs(leaving.host) for query in self._queries.values()):
                 continue
             if not leaving.begun:
                 self._fleet.release([leaving.host])

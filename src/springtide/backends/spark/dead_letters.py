@@ -70,7 +70,7 @@ def reason(error: BaseException) -> str:
     """
     if not isinstance(error, PySparkException):
         return f"{type(error).__name__}: {error}".splitlines()[0]
-    text = str(error)
+    text = str(error).partition("=== Streaming Query ===")[0]
     told = re.search(r"terminated with exception: (.*)", text)
     if told:
         return told[1].strip()

@@ -26,18 +26,23 @@ class Folder:
 
     def __post_init__(self) -> None:
         if "://" not in self.uri:
-            object.__setattr__(self, "uri", Path(self.uri).expanduser().absolute().as_posix())
+            path = self.uri.removeprefix("file:")  # as Hadoop writes it
+            try:
+                object.__setattr__(self, "uri", Path(path).expanduser().absolute().as_posix())
+            except RuntimeError:
+                raise SpringtideError(f"{self.uri}: there is no such user") from None
 
     @cached_property
     def _located(self) -> tuple[Any, str]:
         try:
             filesystem, path = fs.FileSystem.from_uri(self.uri)
         except (ValueError, OSError) as error:
-            raise SpringtideError(f"{self.uri}: no such place can be reached: {error}") from None
+            raise SpringtideError(f"{self.uri}: no such place can be reached: {_first_line(error)}") from None
         return filesystem, path
 
     def folder(self, name: str) -> Folder:
-        return Folder(f"{self.uri}/{name}")
+        place, mark, options = self.uri.partition("?") if "://" in self.uri else (self.uri, "", "")
+        return Folder(f"{place.rstrip('/')}/{name}{mark}{options}")
 
     def path(self, name: str) -> tuple[Any, str]:
         """The file system and the path on it of a file in this folder."""
@@ -49,7 +54,7 @@ class Folder:
         try:
             filesystem.create_dir(root, recursive=True)
         except OSError as error:
-            raise SpringtideError(f"{self.uri}: this folder cannot be made: {error}") from None
+            raise SpringtideError(f"{self.uri}: this folder cannot be made: {_first_line(error)}") from None
 
     def remove(self) -> None:
         filesystem, root = self._located
@@ -93,3 +98,7 @@ class Folder:
         filesystem, path = self.path(name)
         with suppress(FileNotFoundError):
             filesystem.delete_file(path)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]

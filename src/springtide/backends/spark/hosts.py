@@ -28,6 +28,7 @@ class Host:
     executor: Executor | None = None
     releasing: bool = False
     warm: bool = False
+    awaited: bool = True  # until it has been there once
     paid_from_s: float | None = None
 
     @property
@@ -77,6 +78,11 @@ class Fleet:
     def host_of(self, executor: str) -> str | None:
         with self._lock:
             return self._owner.get(executor)
+
+    def awaited(self) -> set[str]:
+        """Hosts that have been asked for and have not been there yet."""
+        with self._lock:
+            return {h.name for h in self._hosts.values() if h.awaited and not h.releasing}
 
     def wanting(self) -> bool:
         """Whether a host waits for its executor."""
@@ -156,7 +162,7 @@ class Fleet:
 
     def _prepared_by_work(self, host: Host) -> None:
         """The first executors have nobody to wait for them: the first batches get them ready."""
-        host.warm = True
+        host.warm, host.awaited = True, False
 
     def _prepare_apart(self, host: Host) -> None:
         executor = host.executor
@@ -167,9 +173,10 @@ class Fleet:
                 self._prepare(executor)
             with self._lock:
                 host.warm = host.executor is executor
+                host.awaited = host.awaited and not host.warm
 
         if self._adopting:
-            host.warm = True
+            self._prepared_by_work(host)
         else:
             InheritableThread(target=prepare, name=f"warm-up-{host.name}", daemon=True).start()
 

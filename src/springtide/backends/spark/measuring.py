@@ -18,7 +18,7 @@ import numpy as np
 from pyarrow import fs
 
 from springtide.backends.spark.jvm.status import Task
-from springtide.backends.spark.offsets import rows_reached
+from springtide.backends.spark.offsets import is_edge, rows_reached
 from springtide.backends.spark.query import BatchRecord, OperatorQuery
 from springtide.model.application import Operator
 from springtide.model.observation import FloatArray, ShardLoads
@@ -153,7 +153,7 @@ def _source_lags(progress: Mapping[str, object] | None) -> list[float | None]:
     sources = [] if progress is None else progress["sources"]
     for source in sources:  # type: ignore[attr-defined]
         end, latest = (json.loads(text) if text else None for text in (source.endOffset, source.latestOffset))
-        if isinstance(end, dict) and "edge" in end:
+        if is_edge(end):
             continue
         reached, offered = rows_reached(end), rows_reached(latest)
         found.append(None if reached is None or offered is None else max(0.0, offered - reached))

@@ -20,11 +20,16 @@ def batch_offsets(checkpoint: Folder, batch_id: int) -> list[Any]:
     return [None if line == "-" else json.loads(line) for line in lines]
 
 
+def is_edge(offset: Any) -> bool:
+    """Whether an offset is one of ours; a topic may be called as we call an edge."""
+    return isinstance(offset, dict) and isinstance(offset.get("edge"), str) and isinstance(offset.get("entry"), int)
+
+
 def edge_entries(offsets: list[Any]) -> dict[str, int]:
     """By edge, the entry up to which a batch has read; of an edge that is read twice, what both have read."""
     found: dict[str, int] = {}
     for offset in offsets:
-        if isinstance(offset, dict) and "edge" in offset:
+        if is_edge(offset):
             found[offset["edge"]] = min(int(offset["entry"]), found.get(offset["edge"], int(offset["entry"])))
     return found
 
@@ -43,7 +48,7 @@ def rows_reached(offset: Any) -> float | None:
     """
     if not isinstance(offset, dict) or any(key in offset for key in _NOT_ROWS):
         return None
-    if "row" in offset:
+    if isinstance(offset.get("row"), int):
         return float(offset["row"])
     counts = [count for part in offset.values() if isinstance(part, dict) for count in part.values()]
     whole = all(isinstance(part, dict) for part in offset.values()) and all(isinstance(c, int) for c in counts)

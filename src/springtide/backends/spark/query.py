@@ -220,6 +220,13 @@ class OperatorQuery:
         """What the last batch followed."""
         return self._applied
 
+    def needs(self, host: str) -> bool:
+        """Whether the batch that runs uses a host, or the next one would."""
+        with self._lock:
+            followed = self._applied if self._began > self._ended else None
+            coming = in_force(self._requested, self._applied, self._fleet.awaited())
+            return any(host in placed.replica_hosts for placed in (followed, coming) if placed is not None)
+
     def balance(self, utilisation: FloatArray, load_per_row: float) -> None:
         """How busy the replicas are, and how much of one replica's time a row of a second's worth takes."""
         with self._lock:
@@ -319,7 +326,7 @@ class OperatorQuery:
             self._fleet.refresh()
         running = self._fleet.running()
         with self._lock:
-            self._applied = in_force(self._requested, self._applied, running)
+            self._applied = in_force(self._requested, self._applied, self._fleet.awaited())
             return batch_routing(self._applied, running, stateful=self.plan.head.stateful)
 
     def _move_shards(self, routing: BatchRouting) -> int:

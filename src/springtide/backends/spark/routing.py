@@ -6,7 +6,7 @@ come. A host that was lost does not hold anything up: its tasks have no place of
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,11 +33,9 @@ class BatchRouting:
         }
 
 
-def in_force(
-    requested: OperatorAllocation, before: OperatorAllocation | None, running: Mapping[str, Executor]
-) -> OperatorAllocation:
-    """What the next batch follows: what is requested, unless it names a host that has never been there."""
-    if before is None or all(host in running for host in requested.replica_hosts):
+def in_force(requested: OperatorAllocation, before: OperatorAllocation | None, awaited: Collection[str]) -> OperatorAllocation:
+    """What the next batch follows: what is requested, unless it names a host that has never been there yet."""
+    if before is None or not any(host in awaited for host in requested.replica_hosts):
         return requested
     return before
 
@@ -75,4 +73,6 @@ def balanced_shares(utilisation: FloatArray | Sequence[float], load: float) -> F
     vessels = int(np.searchsorted(filled, load, side="right"))
     surface = (load + order[:vessels].sum()) / vessels
     poured = np.maximum(0.0, surface - levels)
+    if poured.sum() <= 0:  # too little to be told from nothing
+        poured = (levels == levels.min()).astype(np.float64)
     return np.asarray(poured / poured.sum(), dtype=np.float64)

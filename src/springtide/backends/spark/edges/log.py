@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +60,7 @@ class EdgeLog:
         self._entries: dict[int, Entry] = {}
         self._first, self._last, self._last_batch = 1, 0, -1
         self._committed = dict.fromkeys(readers, 0)
+        self._attempt: str | None = None
         self._open()
 
     @property
@@ -79,7 +80,7 @@ class EdgeLog:
                     break
                 self._entries[number] = entry
         self._committed = dict.fromkeys(self._committed, self._first - 1)
-        self._write_head()
+        self._write_head(self._last, self._last_batch)
         referred = {f.path.partition("/")[0] for e in self._entries.values() for f in e.files}
         for name in self.folder.folder("data").names():
             if name not in referred:
@@ -89,6 +90,7 @@ class EdgeLog:
         """A new folder for the files of one attempt at a batch, relative to `data`."""
         name = f"{batch_id}-{uuid.uuid4().hex[:8]}"
         self.folder.folder(f"data/{name}").create()
+        self._attempt = name
         return name
 
     def has(self, batch_id: int) -> bool:
@@ -100,14 +102,17 @@ class EdgeLog:
         if self.has(batch_id):
             raise SpringtideError(f"{self.folder.uri}: batch {batch_id} is published already")
         with self._lock:
-            if any(f.rows for f in files):
-                number = self._last + 1
-                entry = Entry(number=number, batch_id=batch_id, files=tuple(f for f in files if f.rows), ingested=ingested)
-                self.folder.write_json(f"entries/{number}.json", _as_json(entry))
-                self._entries[number] = entry
-                self._last = number
-            self._last_batch = batch_id
-            self._write_head()
+            kept = tuple(f for f in files if f.rows)
+            entry = Entry(number=self._last + 1, batch_id=batch_id, files=kept, ingested=ingested) if kept else None
+            last = self._last if entry is None else entry.number
+            if entry is not None:
+                self.folder.write_json(f"entries/{last}.json", _as_json(entry))
+            self._write_head(last, batch_id)  # from here on it is published
+            if entry is not None:
+                self._entries[last] = entry
+            self._last, self._last_batch = last, batch_id
+        if entry is None and self._attempt is not None:
+            self.folder.folder(f"data/{self._attempt}").remove()
 
     def rows_between(self, after: int, upto: int) -> int:
         return sum(e.rows for e in self._between(after, upto))
@@ -121,6 +126,11 @@ class EdgeLog:
 
     def committed(self, reader: str, upto: int) -> None:
         """A reader has committed everything up to an entry; what all readers have committed is deleted."""
+        if upto > self._last:
+            raise SpringtideError(
+                f"{self.folder.uri}: {reader} has read up to entry {upto}, but the edge ends with {self._last}:"
+                " put back the edge that it has read from, or begin with an empty folder for the whole application"
+            )
         with self._lock:
             self._committed[reader] = max(self._committed[reader], upto)
             until = min(self._committed.values())
@@ -131,8 +141,8 @@ class EdgeLog:
             for name in {f.path.partition("/")[0] for f in entry.files}:
                 self.folder.folder(f"data/{name}").remove()
 
-    def _write_head(self) -> None:
-        self.folder.write_json(HEAD, {"first": self._first, "last": self._last, "batch_id": self._last_batch})
+    def _write_head(self, last: int, batch_id: int) -> None:
+        self.folder.write_json(HEAD, {"first": self._first, "last": last, "batch_id": batch_id})
 
 
 def read_head(folder: Folder) -> tuple[int, int]:
@@ -146,15 +156,13 @@ def read_entry(folder: Folder, number: int) -> Entry | None:
     return None if found is None else _from_json(found)
 
 
-def read_entries(folder: Folder, after: int, upto: int) -> list[Entry]:
+def read_entries(folder: Folder, after: int, upto: int) -> Iterator[Entry]:
     """Entries that a reader asks for by number; one that is missing would be rows lost, and is an error."""
-    found = []
     for number in range(after + 1, upto + 1):
         entry = read_entry(folder, number)
         if entry is None:
             raise SpringtideError(f"{folder.uri}: entry {number} is missing, though its reader has not committed it")
-        found.append(entry)
-    return found
+        yield entry
 
 
 def _as_json(entry: Entry) -> dict[str, Any]:

@@ -1,0 +1,179 @@
+"""What is asked of a live application, and what is seen to come of it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pyspark.sql.functions as F
+import pytest
+from live_world import Drained, Kept, Load, answer, change_to, running, wait_until
+from pyspark.sql import DataFrame, SparkSession
+
+from springtide.backends.spark.application import Application
+from springtide.backends.spark.resharding import reshard
+from springtide.backends.spark.scaling import Scaling
+from springtide.errors import InvalidValue, SpringtideError
+from springtide.model.action import AddHosts, MoveShards, SetReplicas
+from springtide.model.allocation import Allocation, OperatorAllocation
+from springtide.model.observation import HostState, Observation
+
+pytestmark = pytest.mark.spark
+
+
+def sums(df: DataFrame) -> DataFrame:
+    return df.groupBy("key").agg(F.count("*").alias("rows"), F.sum("value").alias("total"))
+
+
+def summing(load: Load, kept: Kept, shards: int = 4, **options) -> Application:
+    app = Application("sums")
+    source = app.source("events", load.stream, ingest_time="offered_at")
+    app.sink(app.operator("sum", sums, source, shards=shards, output_mode="update", **options), kept.save)
+    return app
+
+
+def places(observation: Observation, operator: str = "sum") -> list[str]:
+    placed = observation.observed.operators[operator]
+    return [placed.shard_host(s) for s in range(len(placed.shard_replicas))]
+
+
+def test_shards_replicas_and_hosts_go_where_they_are_sent_and_are_measured_there(spark: SparkSession, tmp_path: Path) -> None:
+    load, kept = Load("generator:steps:levels=150,hold_s=40"), Kept()
+    total = load.batch(spark).count()
+    drained = Drained("sum", total)
+    with running(spark, summing(load, kept), tmp_path / "app", hosts=2) as backend:
+        seen = wait_until(backend, lambda o: drained(o) or o.operators["sum"].processed_rows > 0)
+        first, second = seen.requested.hosts
+        one_each = Allocation((first, second), {"sum": OperatorAllocation((first, second), (0, 0, 1, 1))})
+        change_to(backend, seen.requested, one_each)
+        seen = wait_until(backend, lambda o: drained(o) or places(o) == [first, first, second, second])
+        assert seen.observed.operators["sum"].replica_hosts == (first, second)
+
+        backend.apply([MoveShards("sum", {0: 1})])
+        seen = wait_until(backend, lambda o: drained(o) or places(o) == [second, first, second, second])
+        assert seen.reconfigurations["shards_moved"] == 1
+        assert seen.operators["sum"].processed_rows > 0, "the rows of the batch in which it moved"
+
+        backend.apply([AddHosts(("late",)), SetReplicas("sum", (second, "late", first), before=2)])
+        seen = wait_until(backend, lambda o: o.hosts["late"].state is HostState.STARTING)
+        assert seen.requested.operators["sum"].replicas == 3
+        assert seen.observed.operators["sum"].replicas == 2, "the routing waits for its host"
+        seen = wait_until(backend, lambda o: drained(o) or o.observed.operators["sum"].replicas == 3)
+
+        away = Allocation((second, "late"), {"sum": OperatorAllocation((second, "late"), (0, 1, 0, 1))})
+        change_to(backend, seen.requested, away)
+        seen = wait_until(backend, lambda o: drained(o) or first not in o.hosts)
+        assert seen.reconfigurations["hosts_released"] == 1
+        assert set(places(seen)) == {second, "late"}
+        check_measurements(seen)
+        wait_until(backend, drained)
+    assert kept.latest() == answer(sums(load.batch(spark)))
+
+
+def check_measurements(observation: Observation) -> None:
+    measured = observation.operators["sum"]
+    assert measured.processed_rows > 0
+    assert 0 < measured.utilisation <= 2
+    assert measured.service_time_s > 0
+    assert measured.shards.rows.sum() == pytest.approx(measured.processed_rows)
+    assert measured.shards.busy_s.sum() == pytest.approx(measured.service_time_s * measured.processed_rows, rel=0.01)
+    assert measured.shards.state_bytes.max() > 0
+    assert 0 < observation.latency.p50_s <= observation.latency.p99_s
+    assert observation.core_s > 0
+
+
+def test_what_cannot_be_done_is_refused_and_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    load = Load("generator:steps:levels=10,hold_s=1")
+    with running(spark, summing(load, Kept()), tmp_path / "app", hosts=2) as backend:
+        before = backend.observe().requested
+        for actions in (
+            [AddHosts(tuple(f"new-{i}" for i in range(9)))],
+            [SetReplicas("som", before.hosts, before=1)],
+            [MoveShards("sum", {99: 0})],
+            [MoveShards("sum", {0: 7})],
+            [SetReplicas("sum", ("nowhere",), before=1)],
+        ):
+            with pytest.raises(InvalidValue):
+                backend.apply(actions)
+        assert backend.observe().requested == before
+
+
+def test_rows_without_state_are_grouped_as_asked(spark: SparkSession, tmp_path: Path) -> None:
+    load = Load("generator:steps:levels=400,hold_s=3", max_rows_per_batch=300)
+    by_key, balanced, both = Kept(), Kept(), Kept()
+    app = Application("groupings")
+    source = app.source("events", load.stream, ingest_time="offered_at")
+    tasks = lambda df: df.withColumn("task", F.spark_partition_id())  # noqa: E731
+    keyed = app.operator("keyed", tasks, source, key="key", shards=8, replicas=3, max_replicas=3)
+    app.sink(keyed, by_key.save)
+    app.sink(app.operator("balanced", tasks, keyed, grouping="load_balanced", replicas=2), balanced.save)
+    app.sink(app.operator("doubled", lambda df: df.select("row"), keyed, fuse=False), both.save)
+    truth = load.batch(spark)
+    with running(spark, app, tmp_path / "app", hosts=2) as backend:
+        wait_until(backend, Drained("keyed", truth.count()))
+    keys = {}
+    for row in (r for batch in by_key.batches.values() for r in batch):
+        assert keys.setdefault(row["key"], row["task"]) == row["task"], "a key goes to one replica"
+    assert set(keys.values()) == {0, 1, 2}
+    shares = [sum(r["task"] == t for batch in balanced.batches.values() for r in batch) for t in (0, 1)]
+    assert min(shares) > 0.1 * sum(shares)
+    expected = sorted(r["row"] for r in truth.select("row").collect())
+    for kept in (by_key, balanced, both):
+        assert sorted(r["row"] for batch in kept.batches.values() for r in batch) == expected
+
+
+def test_shards_are_fixed_until_they_are_resharded(spark: SparkSession, tmp_path: Path, monkeypatch) -> None:
+    load, kept = Load("generator:steps:levels=200,hold_s=5", max_rows_per_batch=100), Kept()
+    truth = load.batch(spark)
+    with running(spark, summing(load, kept), tmp_path / "app") as backend:
+        wait_until(backend, lambda o: len(kept.batches) >= 3)
+    with pytest.raises(SpringtideError, match=r"first started with 4 shards.*the code says 6.*springtide reshard .*--shards 6"):
+        summing_backend(spark, summing(load, kept, shards=6), tmp_path / "app")
+    monkeypatch.setattr("springtide.backends.spark.resharding.session", lambda *_, **__: _lent(spark))
+    assert reshard(str(tmp_path / "app" / "sum"), 6) == 4
+    with running(spark, summing(load, kept, shards=6), tmp_path / "app") as backend:
+        wait_until(backend, lambda o: sum(r[0] for r in kept.latest().values()) == truth.count())
+    assert kept.latest() == answer(sums(truth))
+
+
+def summing_backend(spark: SparkSession, application: Application, folder: Path) -> None:
+    with running(spark, application, folder):
+        raise AssertionError("it should have been refused")
+
+
+class _lent:
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    def __enter__(self) -> SparkSession:
+        return self._spark
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+def test_the_resource_centric_baseline_restarts_and_is_exact(spark: SparkSession, tmp_path: Path) -> None:
+    load, kept = Load("generator:steps:levels=200,hold_s=6", max_rows_per_batch=100), Kept()
+    truth = load.batch(spark)
+    with running(spark, summing(load, kept, replicas=2), tmp_path / "app", scaling=Scaling.RESOURCE_CENTRIC) as backend:
+        seen = wait_until(backend, lambda o: len(kept.batches) >= 2)
+        hosts = seen.requested.hosts
+        change_to(backend, seen.requested, Allocation(hosts, {"sum": OperatorAllocation((hosts[0],) * 3, (0, 1, 2, 0))}))
+        seen = wait_until(backend, lambda o: o.downtime_s > 0)
+        assert seen.downtime_s > 0.5
+        wait_until(backend, lambda o: sum(r[0] for r in kept.latest().values()) == truth.count())
+    assert kept.latest() == answer(sums(truth))
+
+
+def test_a_source_that_does_not_report_its_lag_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    kept = Kept()
+    app = Application("rates")
+    rate = app.source("rate", lambda s: s.readStream.format("rate").option("rowsPerSecond", 20).load(), ingest_time="timestamp")
+    app.sink(app.operator("pass", lambda df: df, rate), kept.save)
+    events: list[str] = []
+    with running(spark, app, tmp_path / "app") as backend:
+        began = time.monotonic()
+        wait_until(
+            backend, lambda o: events.extend(o.events) or any("rate" in e for e in events) or time.monotonic() - began > 60
+        )
+    assert any("source rate does not say in rows how far behind it is read" in e for e in events), events
+    assert kept.rows()
