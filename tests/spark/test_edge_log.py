@@ -102,7 +102,7 @@ class TestPublishing:
         log = EdgeLog(folder, ["count"])
         name = send(log, 0, 0, 5, 0)
 
-        assert [f.path for f in list(read_entries(folder, 0, 1))[0].files] == [f"{name}/1.rows"]
+        assert [f.path for f in next(read_entries(folder, 0, 1)).files] == [f"{name}/1.rows"]
 
     def test_every_attempt_has_a_folder_of_its_own(self, folder: Folder) -> None:
         log = EdgeLog(folder, ["count"])
@@ -121,7 +121,7 @@ class TestPublishing:
             with pytest.raises(SpringtideError, match=r"^[^\n]*/edge: batch 4 is published already$"):
                 again.publish(4, [WrittenFile(path="4-b/x", rows=1, bytes=1)], nobody())
         assert read_head(folder) == (1, 1)
-        assert list(read_entries(folder, 0, 1))[0].rows == 5
+        assert next(read_entries(folder, 0, 1)).rows == 5
 
     def test_a_batch_without_rows_leaves_no_folder(self, folder: Folder) -> None:
         log = EdgeLog(folder, ["count"])

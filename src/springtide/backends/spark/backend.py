@@ -338,7 +338,7 @@ class SparkBackend:
                 self._notes.append(f"{query.name}: replica {replica} ran on {host}, not on {hosts[replica]} as planned")
                 hosts[replica] = host
         if query.plan.head.stateful:
-            query.saw_shards(shards)
+            query.saw_shards(record.batch_id, shards)
         return OperatorAllocation(tuple(hosts), routing.allocation.shard_replicas)
 
     def _hosts(self, executor_busy_s: dict[str, float], interval_s: float) -> dict[str, HostObservation]:

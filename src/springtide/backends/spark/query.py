@@ -38,6 +38,7 @@ from springtide.backends.spark.jvm.state_places import StateStores, move, state_
 from springtide.backends.spark.jvm.tasks import shuffled_bytes
 from springtide.backends.spark.offsets import batch_offsets, edge_entries
 from springtide.backends.spark.placing import placed, spread_out
+from springtide.backends.spark.repartitioning import note_unstarted
 from springtide.backends.spark.routing import BatchRouting, balanced_shares, batch_routing, in_force
 from springtide.model.allocation import OperatorAllocation
 from springtide.model.application import Grouping
@@ -48,6 +49,7 @@ from springtide.monitor.ingest_times import IngestTimes, at_once, joined, nobody
 _QUANTILES = [(i + 0.5) / 50 for i in range(50)]
 _KEPT_RECORDS = 10_000
 _SOURCES_WITHIN_S = 30.0
+_COMMIT_WITHIN_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -126,6 +128,7 @@ class OperatorQuery:
         self._records: deque[BatchRecord] = deque(maxlen=_KEPT_RECORDS)
         self._ended = 0  # batches that have ended, in this run of the query
         self._began = 0
+        self._last_begun = -1
         self._consumed: dict[str, int] = {}
         self._query: StreamingQuery | None = None
         self.failure: str | None = None
@@ -192,7 +195,17 @@ class OperatorQuery:
         self._stopping = True
         with self._batch:
             if self._query is not None:
+                self._await_commit()
                 self._query.stop()
+                note_unstarted(self.checkpoint, self._last_begun)
+
+    def _await_commit(self) -> None:
+        """A stop interrupts whatever Spark does: let it write down first that the last batch is done."""
+        deadline = time.monotonic() + _COMMIT_WITHIN_S
+        while self._last_begun >= 0 and self.active and time.monotonic() < deadline:
+            if self.checkpoint.read_text(f"commits/{self._last_begun}") is not None:
+                return
+            time.sleep(0.02)
 
     @property
     def active(self) -> bool:
@@ -232,10 +245,11 @@ class OperatorQuery:
         with self._lock:
             self._levels, self._load_per_row = utilisation, load_per_row
 
-    def saw_shards(self, places: Mapping[int, str]) -> None:
-        """Where shards were really served."""
+    def saw_shards(self, batch_id: int, places: Mapping[int, str]) -> None:
+        """Where shards were really served in a batch; what is seen of a batch before the last is old."""
         with self._lock:
-            self._shard_places.update(places)
+            if batch_id >= self._last_begun:
+                self._shard_places.update(places)
 
     def batches_begun(self) -> int:
         return self._began
@@ -271,6 +285,7 @@ class OperatorQuery:
             if self._stopping:
                 raise Stopping(self.name)
             self._began += 1
+            self._last_begun = batch_id
             try:
                 self._run_batch(df, batch_id)
             except Exception as error:
@@ -344,7 +359,7 @@ class OperatorQuery:
                 executors[executor.id] = executor
         for name, shards in wanted.items():
             move(self._spark, stores, shards, executors[name])
-            self.saw_shards(dict.fromkeys(shards, name))
+            self.saw_shards(self._last_begun, dict.fromkeys(shards, name))
         return sum(shard in known for shards in wanted.values() for shard in shards)
 
     def _state_stores(self) -> StateStores | None:

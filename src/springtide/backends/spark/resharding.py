@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 from springtide.backends.spark.cluster.embedded import session
 from springtide.backends.spark.deployment import KEPT
 from springtide.backends.spark.files import Folder
+from springtide.backends.spark.repartitioning import repartition
 from springtide.errors import SpringtideError, require
 
 
@@ -26,7 +27,7 @@ def reshard(folder: str, shards: int) -> int:
     if place.folder("checkpoint/commits").names():
         with session("springtide-reshard", master="local[2]") as spark:
             try:
-                spark._streamingCheckpointManager.repartition(place.folder("checkpoint").uri, shards)
+                repartition(spark, place.folder("checkpoint"), shards)
             except PySparkException as error:
                 first = str(error).splitlines()[0]
                 raise SpringtideError(f"{folder}: Spark could not partition the state anew: {first}") from error

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 from pyspark.sql import DataFrame
 
+from springtide.backends.spark.dead_letters import reason
 from springtide.backends.spark.jvm.tasks import shuffled_bytes
 from springtide.backends.spark.query import OperatorQuery
+from springtide.backends.spark.repartitioning import repartition
 from springtide.backends.spark.routing import BatchRouting
 from springtide.model.allocation import OperatorAllocation
 from springtide.model.observation import FloatArray
@@ -41,14 +43,20 @@ class RestartingQuery(OperatorQuery):
     def _restart(self) -> None:
         """Rows wait from the end of the last batch until the query runs again."""
         with self._restarting:
-            began_s = time.time()
-            self.stop()
-            if self._kept_partitions() != self.partitions:
-                self._spark._streamingCheckpointManager.repartition(self.checkpoint.uri, self.partitions)
-            self._stores, self._stopping = None, False
-            self._shard_places.clear()
-            self.start()
-            self._downtime_s += time.time() - began_s
+            try:
+                self._restart_now()
+            except Exception as error:
+                self.failure = reason(error)
+
+    def _restart_now(self) -> None:
+        began_s = time.time()
+        self.stop()
+        if self._kept_partitions() != self.partitions:
+            repartition(self._spark, self.checkpoint, self.partitions)
+        self._stores, self._stopping = None, False
+        self._shard_places.clear()
+        self.start()
+        self._downtime_s += time.time() - began_s
 
     def _kept_partitions(self) -> int:
         """The partitions of the checkpoint; those of the request when there is no state yet."""
