@@ -123,7 +123,10 @@ class SparkBackend:
         self._observed = self._requested
         self._deployment = deploy(self._fleet, self._requested.operators)
         self._queries = self._deployment.queries
-        self._meters = {o.name: OperatorMeter(o, self._queries[o.name]) for o in self.application.operators}
+        self._meters = {
+            o.name: OperatorMeter(o, self._queries[o.name], self._observed.operators[o.name].replicas)
+            for o in self.application.operators
+        }
         self._leaving: dict[str, _Leaving] = {}
         self._done: Counter[str] = Counter()
         self._notes: list[str] = []
@@ -289,7 +292,8 @@ class SparkBackend:
             age_s=np.array([counts[n].age_s for n in names]),
             busy_s=np.array([counts[n].busy_s for n in names]),
             nominal_service_time_s=np.array([self.application.operator(n).service_time_s for n in names]),
-            replica_busy_s=np.concatenate([counts[n].replica_busy_s for n in names]),
+            # A batch is counted when it ends, and may have begun before the interval: nobody is busier than all the time.
+            replica_busy_s=np.minimum(interval_s, np.concatenate([counts[n].replica_busy_s for n in names])),
             replica_first=after - replicas,
             replica_after=after,
             shards=[self._meters[n].loads(counts[n], waiting[n]) for n in names],

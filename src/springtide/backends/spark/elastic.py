@@ -191,11 +191,15 @@ class ElasticQuery:
         self.backend = backend
         self._loop = ControlLoop(application=backend.application, pool=pool, policy=policy, interval_s=interval_s)
         self._recorder = recorder
+        self._error: Exception | None = None
         self._thread = threading.Thread(target=self._control, name="springtide", daemon=True)
         self._thread.start()
 
     def _control(self) -> None:
-        self._loop.run(self.backend, self._recorder, float("inf"), self._over)
+        try:
+            self._loop.run(self.backend, self._recorder, float("inf"), self._over)
+        except Exception as error:  # the query goes on as it is; `awaitTermination` tells
+            self._error = error
 
     def _over(self) -> bool:
         return self.backend.clock.stopped or bool(self.backend.failures())
@@ -209,6 +213,8 @@ class ElasticQuery:
         self._thread.join(timeout)
         for name, why in self.backend.failures().items():
             raise SpringtideError(f"query {name!r} has stopped: {why}")
+        if self._error is not None:
+            raise SpringtideError(f"the query runs, but nothing changes it any more: {self._error}") from self._error
         return not self._thread.is_alive()
 
     def stop(self) -> None:

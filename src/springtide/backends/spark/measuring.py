@@ -42,8 +42,9 @@ class OperatorCounts:
 class OperatorMeter:
     """Measures one operator's query, interval after interval."""
 
-    def __init__(self, operator: Operator, query: OperatorQuery) -> None:
+    def __init__(self, operator: Operator, query: OperatorQuery, replicas: int) -> None:
         self._operator, self._query = operator, query
+        self._replicas = replicas  # of the last batch, or those to begin with
         self._shares = np.full(operator.shards, 1 / operator.shards)
         self._state_bytes = np.zeros(operator.shards)
         self._sampled = 0
@@ -53,7 +54,9 @@ class OperatorMeter:
         self, records: Sequence[BatchRecord], tasks: Mapping[str, Sequence[Task]], host_busy_s: dict[str, float]
     ) -> OperatorCounts:
         """Add up the batches that ended in an interval; every executor's busy time goes to `host_busy_s`."""
-        replicas = records[-1].routing.allocation.replicas if records else 1
+        if records:
+            self._replicas = records[-1].routing.allocation.replicas
+        replicas = self._replicas
         shards = self._operator.shards
         counts = OperatorCounts(replica_busy_s=np.zeros(replicas), shard_busy_s=np.zeros(shards), shard_rows=np.zeros(shards))
         for record in records:
