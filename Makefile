@@ -27,7 +27,7 @@ demo: setup      ## a bursty day, simulated: a table and a picture
 	@$(BIN)/springtide demo
 
 test: jdk setup  ## the test suite
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q -m 'not slow'
 
 test-all: jdk setup  ## the test suite, and the slow benchmarks checked against their bars
 	@$(BIN)/python -m pytest -q
