@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
 
 import typer
+
+Shown = TypeVar("Shown")
 
 app = typer.Typer(help="Measure Springtide on this machine.", rich_markup_mode=None)
 
@@ -26,6 +29,30 @@ def simulator(
     from springtide.benchmarks.simulator import measure, table
 
     report = measure(quick=quick, say=lambda text: typer.echo(text, err=True))
+    _print(report, as_json, table)
+    if check and not report.within_bars:
+        raise typer.Exit(1)
+
+
+@app.command("spark")
+def spark(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Measure everything once, and shortly: to try it out.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Exit with code 1 when a figure misses its bar.")] = False,
+    case: Annotated[
+        list[str] | None, typer.Option("--case", help="Only this case: pauses, chain, control or skew. May be repeated.")
+    ] = None,
+) -> None:
+    """Measure what changes cost on live Spark, and what they bring: on 4 executors of this machine, in about half an hour."""
+    from springtide.benchmarks.spark.measuring import measure, table
+
+    report = measure(case or (), quick=quick, say=lambda text: typer.echo(text, err=True))
+    _print(report, as_json, table)
+    if check and not report.within_bars:
+        raise typer.Exit(1)
+
+
+def _print(report: Shown, as_json: bool, table: Callable[[Shown], Any]) -> None:
     if as_json:
         import msgspec
 
@@ -34,5 +61,3 @@ def simulator(
         from rich.console import Console
 
         Console().print(table(report))
-    if check and not report.within_bars:
-        raise typer.Exit(1)

@@ -1,0 +1,1 @@
+"""What Springtide costs and brings on live Spark, measured on this machine."""
