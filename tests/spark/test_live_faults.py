@@ -32,7 +32,7 @@ def two_operators(load: Load, kept: Kept) -> Application:
     rows = app.operator(
         "clean", lambda df: df.where("value % 3 != 0"), app.source("events", load.stream, ingest_time="offered_at")
     )
-    app.sink(app.operator("sum", sums, rows, shards=4, replicas=2, output_mode="update"), kept.save)
+    app.sink(app.operator("sum", sums, rows, shards=4, replicas=2, output_mode="update", max_rows_per_batch=80), kept.save)
     return app
 
 

@@ -281,9 +281,7 @@ class OperatorQuery:
     # --- one batch ----------------------------------------------------------------------------------------------
 
     def _run(self, df: DataFrame, batch_id: int) -> None:
-        with self._batch:
-            if self._stopping:
-                raise Stopping(self.name)
+        with self._unless_stopping():
             self._began += 1
             self._last_begun = batch_id
             try:
@@ -293,6 +291,19 @@ class OperatorQuery:
                 raise
             finally:
                 self._ended += 1
+
+    @contextmanager
+    def _unless_stopping(self) -> Iterator[None]:
+        """Hold the batch lock. A stop holds it while it waits for Spark, which waits for us: so we must not wait for it."""
+        while not self._batch.acquire(timeout=0.05):
+            if self._stopping:
+                raise Stopping(self.name)
+        try:
+            if self._stopping:
+                raise Stopping(self.name)
+            yield
+        finally:
+            self._batch.release()
 
     def _run_batch(self, df: DataFrame, batch_id: int) -> None:
         spark, wiring = df.sparkSession, self.wiring
@@ -373,12 +384,15 @@ class OperatorQuery:
     def _process(self, df: DataFrame, work: _Work) -> float:
         """Run the batch and hand its rows on; how many those are."""
         wiring = self.wiring
+        repeated = wiring.log is not None and wiring.log.has(work.batch_id)  # it was handed on before a crash
+        if repeated and self.runs_in_batch:
+            return 0.0
         rows = self._placed(df, work)
         if wiring.log is None:
             wiring.sinks[0](rows.observe(work.emitted, F.count(F.lit(1)).alias("rows")), work.batch_id)
             counts = counted_by(work.emitted)
             return 0.0 if counts is None else float(counts["rows"])
-        if wiring.log.has(work.batch_id):  # handed on before a crash; the state must still learn of the batch
+        if repeated:  # the state must still learn of it
             rows.write.format("noop").mode("overwrite").save()
             return 0.0
         data, folder = wiring.log.folder.folder("data"), wiring.log.attempt_folder(work.batch_id)

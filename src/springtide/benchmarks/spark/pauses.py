@@ -8,6 +8,7 @@ to other hosts is said with it. `nothing` is measured like a change, and is the 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from statistics import median
 
 import numpy as np
@@ -48,15 +49,15 @@ _RESOLUTION = 0.1  # of a normal batch: an excess below it is not told from none
 
 
 def measure(bed: Bed) -> list[Figure]:
-    blocks, rounds, restarts = (1, 1, 2) if bed.quick else (3, 2, 4)
+    blocks, rounds = (1, 1) if bed.quick else (3, 2)
     found: list[Pause] = []
     for block in range(blocks):
         bed.say(f"{CASE}: block {block + 1} of {blocks}: changes without a restart")
-        with watched(bed, lambda save: application("elastic", save), Scaling.ELASTIC) as running:
+        with watched(bed, partial(application, "elastic"), Scaling.ELASTIC) as running:
             found += _Elastic(running, bed).block(rounds)
         bed.say(f"{CASE}: block {block + 1} of {blocks}: restarts")
-        with watched(bed, lambda save: application("restarting", save), Scaling.RESOURCE_CENTRIC) as running:
-            found += _restarts(running, restarts, bed)
+        with watched(bed, partial(application, f"restarting-{block}"), Scaling.RESOURCE_CENTRIC) as running:
+            found += _restarts(running, bed)
     return figures(found)
 
 
@@ -142,14 +143,14 @@ class _Elastic:
         return seen
 
 
-def _restarts(running: Watched, restarts: int, bed: Bed) -> list[Pause]:
+def _restarts(running: Watched, bed: Bed) -> list[Pause]:
     """From as many replicas as there are hosts to twice as many, and back."""
     running.settle(at_least_s=15.0)
     requested = running.backend.observe().requested
     homes = Homes(tuple(requested.operators[running.name].shard_host(s) for s in range(SHARDS)))
     found = []
-    for turn in range(restarts):
-        planned = requested.with_operator(running.name, homes.with_replicas(2 - turn % 2).placed())
+    for replicas_per_host in (2, 1):
+        planned = requested.with_operator(running.name, homes.with_replicas(replicas_per_host).placed())
         found.append(_restart(running, requested, planned))
         requested = planned
     running.wait_for(_UNDISTURBED)
