@@ -5,6 +5,7 @@ Both are gone when their block ends, however it ends.
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,6 +35,7 @@ MEMORY_MB = 600
 
 _PATIENCE_S = 180.0  # without a batch, something has gone wrong
 _KEPT_PROGRESS = 2000
+_CLEANING_S = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +49,23 @@ class Bed:
 
 
 @contextmanager
+def _folder(prefix: str) -> Iterator[str]:
+    """A folder that is removed for good: executors may still write into it for a moment after their session has ended."""
+    with TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
+        try:
+            yield folder
+        finally:
+            gone_by_s = time.monotonic() + _CLEANING_S
+            shutil.rmtree(folder, ignore_errors=True)
+            while Path(folder).exists() and time.monotonic() < gone_by_s:
+                time.sleep(0.2)
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
 def made_up(name: str, say: Callable[[str], None], *, quick: bool) -> Iterator[Bed]:
     """A bed for one case."""
-    with TemporaryDirectory(prefix=f"springtide-{name}-", ignore_cleanup_errors=True) as folder:
+    with _folder(f"springtide-{name}-") as folder:
         settings = {
             "spark.local.dir": f"{folder}/local",
             "spark.sql.warehouse.dir": f"{folder}/warehouse",
