@@ -308,7 +308,7 @@ def test_any_backend_will_do() -> None:
     assert backend.clock.waits == [1010.0, 1020.0, 1030.0]
     assert backend.applied == [(AddHosts(("host-2",)),), (AddHosts(("host-2",)),), ()]
     assert [(o.interval, o.verdict, t) for o, t in tape.outcomes] == [
-        (1, "as expected", 1020.5),
+        (1, "as expected", 1020.25),
         (2, "busiest host 0.85 instead of 0.45", 1030.25),
     ]
 
