@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factories import allocation, application, host_observation, latency, observation, operator
-from springtide.analyze.demand import propagate
+from springtide.analyze.demand import Flow, Flows, propagate
 from springtide.analyze.outcome import compare
 from springtide.model.application import Application, Edge, Source
 from springtide.model.decision import Expectation
@@ -91,6 +91,47 @@ def test_demand_is_linear_in_what_the_sources_offer(rate: float, more: float) ->
     apart = [propagate(FIGURE_5, {"source": r}) for r in (rate, more)]
 
     assert together == pytest.approx({name: apart[0][name] + apart[1][name] for name in together}, rel=1e-9, abs=1e-9)
+
+
+def test_what_was_measured_takes_the_place_of_what_was_said() -> None:
+    """PSPS Table 2 again: nobody has said what O1 and O2 pass on."""
+    app = application("O1", "O2", "O3")
+    flows = Flows({"O1": Flow(140, 117), "O2": Flow(120, 90)})
+
+    assert {name: round(rows) for name, rows in propagate(app, {"source": 100.0}, flows).items()} == {
+        "O1": 100,
+        "O2": 84,
+        "O3": 63,
+    }
+
+
+def test_edges_of_one_operator_share_what_it_was_measured_to_send() -> None:
+    app = application("a", "b", "c", edges=edges(("a", "b", 0.5), ("a", "c", 1.5)))
+
+    assert propagate(app, {"source": 100.0}, Flows({"a": Flow(10, 10)})) == pytest.approx({"a": 100.0, "b": 25.0, "c": 75.0})
+
+
+def test_without_a_measurement_what_was_said_holds() -> None:
+    assert propagate(FIGURE_5, {"source": 7.0}, Flows()) == pytest.approx(propagate(FIGURE_5, {"source": 7.0}))
+
+
+def test_bursts_of_rows_sent_on_are_told_from_a_steady_stream_by_nothing_but_time() -> None:
+    """Every tenth interval sends on what ten took in: measured, that is one row for each one."""
+    flow = Flow()
+    for interval in range(1, 201):
+        flow = flow.then(100.0, 1000.0 * (interval % 10 == 0))
+        flows = Flows({"window": flow})
+
+    assert flows.per_row("window", otherwise=7.0) == pytest.approx(1.0, rel=0.3)
+
+
+def test_an_operator_that_stood_still_is_known_by_what_it_did_before() -> None:
+    app = application("a", "b")
+    busy = observation(application=app, rows=100.0)
+    still = observation(application=app, rows=0.0)
+    flows = Flows().then(busy)
+
+    assert flows.then(still).of == flows.of
 
 
 # --- outcomes ---------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from springtide.analyze.demand import propagate
+from springtide.analyze.demand import Flows, propagate
 from springtide.analyze.outcome import compare
 from springtide.execute.diff import actions
 from springtide.model.allocation import Pool
@@ -40,6 +40,7 @@ class ControlLoop:
         clock = backend.clock
         memory = self.policy.start()
         previous: Decision | None = None
+        flows = Flows()
         due_s = clock.now_s()
         while until_s - clock.now_s() > ROUNDING * self.interval_s and not stop():
             # By the clock's own hours, whatever a decision takes; an interval that is missed is left out.
@@ -51,7 +52,8 @@ class ControlLoop:
             if previous is not None:
                 recorder.outcome(compare(previous.expected, observation), observation.end_s)
 
-            decision, memory = self.policy.decide(self._view(observation), memory)
+            flows = flows.then(observation)
+            decision, memory = self.policy.decide(self._view(observation, flows), memory)
             if decision.planned is not observation.requested:
                 decision.planned.check(self.application)
 
@@ -60,12 +62,12 @@ class ControlLoop:
             recorder.decision(observation, decision, wanted)
             previous = decision
 
-    def _view(self, observation: Observation) -> View:
+    def _view(self, observation: Observation, flows: Flows) -> View:
         rates = {name: rows / observation.interval_s for name, rows in observation.source_rows.items()}
         return View(
             application=self.application,
             pool=self.pool,
             observation=observation,
-            demand_rows_per_s=propagate(self.application, rates),
+            demand_rows_per_s=propagate(self.application, rates, flows),
             forecast=self.forecast(observation),
         )

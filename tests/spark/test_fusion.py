@@ -64,6 +64,9 @@ class TestChains:
             {"grouping": "load_balanced"},
             {"fuse": False},
             {"on_error": "dead-letter"},
+            {"replicas": 2},
+            {"max_replicas": 4},
+            {"max_rows_per_batch": 100},
         ],
     )
     def test_an_operator_that_begins_a_query_of_its_own(self, options: dict[str, Any]) -> None:

@@ -1,8 +1,7 @@
 """Which operators share a query: pure.
 
 A query costs a batch of latency, so operators with no shuffle between them run in one. Between two operators there is a shuffle
-when the second one groups rows by a key, or wants more or fewer replicas than the first, which it says with a grouping
-of its own.
+when the second one groups rows by a key, or asks for replicas, a limit or a grouping of its own.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def fused(application: Application) -> list[QueryPlan]:
         before = chains.get(node.inputs[0])
         if (
             before is not None
-            and _may_follow(before[-1], node)
+            and _may_follow(before, node)
             and readers[node.inputs[0]] == 1
             and before[-1].name not in application.sinks
         ):
@@ -60,9 +59,14 @@ def fused(application: Application) -> list[QueryPlan]:
     return [QueryPlan(tuple(chain)) for chain in chains.values()]
 
 
-def _may_follow(before: OperatorNode, node: OperatorNode) -> bool:
+def _may_follow(chain: list[OperatorNode], node: OperatorNode) -> bool:
+    """One that asks for a pace or replicas of its own gets a query of its own."""
+    head, before = chain[0], chain[-1]
     return (
         node.fuse
+        and node.replicas in (1, head.replicas)
+        and node.max_replicas >= head.max_replicas
+        and node.max_rows_per_batch is None
         and len(node.inputs) == 1
         and node.shards == 0
         and node.grouping is Grouping.SHUFFLE
