@@ -1,7 +1,9 @@
 """Springtide makes Spark Structured Streaming elastic.
 
 springtide.Application     an application of operators, run with `springtide run` or inside your own session
+springtide.start           an application in a session of your own
 springtide.elastic         an existing streaming query, made elastic
+springtide.Table           files of your own in the place of an edge; likewise springtide.KafkaTopic
 springtide.replay          a stream that replays a trace of rates
 springtide.replayed        the same rows as a batch: the exact answer to compare with
 """
@@ -12,20 +14,25 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from springtide.backends.spark.application import Application
+    from springtide.backends.spark.edges.own import KafkaTopic, Table
     from springtide.backends.spark.elastic import elastic
+    from springtide.backends.spark.starting import start
     from springtide.model.application import SLO, KeyDistribution
     from springtide.workload.replay import replay, replayed
 
 __version__ = "0.1.0"
-__all__ = ["SLO", "Application", "KeyDistribution", "elastic", "replay", "replayed"]
+__all__ = ["SLO", "Application", "KafkaTopic", "KeyDistribution", "Table", "elastic", "replay", "replayed", "start"]
 
 _HOME = {
     "SLO": "springtide.model.application",
     "Application": "springtide.backends.spark.application",
+    "KafkaTopic": "springtide.backends.spark.edges.own",
     "KeyDistribution": "springtide.model.application",
+    "Table": "springtide.backends.spark.edges.own",
     "elastic": "springtide.backends.spark.elastic",
     "replay": "springtide.workload.replay",
     "replayed": "springtide.workload.replay",
+    "start": "springtide.backends.spark.starting",
 }
 
 

@@ -6,11 +6,15 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from springtide.backends.spark.application import Application
 from springtide.backends.spark.backend import SparkBackend, backend_for
+from springtide.backends.spark.controlled import Control, open_journal
+from springtide.backends.spark.fusion import described, fused
 from springtide.backends.spark.scaling import Scaling
+from springtide.journal.writing import JournalWriter
 from springtide.loop import ControlLoop
 from springtide.model.allocation import Pool
 from springtide.model.observation import Observation
@@ -35,6 +39,12 @@ class LiveRun:
     hosts: int = 1
     interval_s: float = 5.0
     scaling: Scaling = Scaling.ELASTIC
+
+    def open_journal(self, path: Path) -> JournalWriter:
+        """A journal for this run."""
+        model = described(self.application, fused(self.application))
+        control = Control(policy=self.policy, policy_name=self.policy_name, interval_s=self.interval_s)
+        return open_journal(path, model, control)
 
     def run(
         self,
@@ -73,7 +83,7 @@ class LiveRun:
             seed=0,
             slo_latency_s=self.application.slo.latency_s,
             slo_percentile=self.application.slo.percentile,
-            gaps_filled=0,
+            live=True,
         )
         return totals.summary(about, backend.latency_of_run(), time.perf_counter() - began_s), totals.points, failures
 

@@ -9,7 +9,8 @@ import typer
 
 from springtide.applications.pipeline import pipeline
 from springtide.backends.simulator.settings import SimulatorSettings
-from springtide.cli.simulating import draw, run_all, show
+from springtide.cli.results import draw, show
+from springtide.cli.simulating import run_all
 from springtide.errors import SpringtideError
 from springtide.model.allocation import HostType, Pool, new_host_names, spread
 from springtide.plan.registry import make_policy

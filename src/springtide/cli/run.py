@@ -51,10 +51,13 @@ def run(
     seconds: Annotated[float | None, typer.Option("--for", metavar="SECONDS", help="End after so long.")] = None,
     until_drained: Annotated[bool, typer.Option("--until-drained", help="End when nothing comes and nothing waits.")] = False,
     journal: JournalPath = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Draw the run into a PNG, SVG or PDF file at its end.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Run an application on Spark, and change it while it runs."""
-    from springtide.cli import running
+    from springtide.cli import results, running
 
     running.run(
         running.Wishes(
@@ -75,8 +78,7 @@ def run(
             for_s=seconds,
             until_drained=until_drained,
         ),
-        journal,
-        as_json,
+        results.Output(as_json=as_json, plot=plot, journal=journal),
     )
 
 

@@ -9,7 +9,6 @@ import signal
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +16,15 @@ import typer
 
 from springtide.backends.spark.application import Application
 from springtide.backends.spark.cluster.embedded import dynamic_allocation, session
-from springtide.backends.spark.fusion import described, fused, pool_of
+from springtide.backends.spark.fusion import fused, pool_of
 from springtide.backends.spark.resharding import reshard as reshard_operator
 from springtide.backends.spark.scaling import Scaling
 from springtide.cli.options import guarded, parse_assignments
-from springtide.cli.simulating import show
+from springtide.cli.results import Output, check_plot_path, draw, show
 from springtide.errors import SpringtideError, nearest
-from springtide.journal.from_model import application_record, policy_record
-from springtide.journal.records import RunRecord
-from springtide.journal.writing import JournalWriter
 from springtide.live import LiveRun
 from springtide.model.observation import Observation
 from springtide.model.protocols import Recorder
-from springtide.plan.parameters import parameters_of
 from springtide.plan.registry import make_policy
 from springtide.report.units import count
 
@@ -58,15 +53,17 @@ class Wishes:
     until_drained: bool
 
 
-def run(wishes: Wishes, journal: Path | None, as_json: bool) -> None:
+def run(wishes: Wishes, output: Output) -> None:
     """Everything that can be refused is refused before Spark is started, which takes a while."""
+    if output.plot is not None:
+        check_plot_path(output.plot)
     live = _live_run(wishes)
     settings = parse_assignments(wishes.settings, "--conf")
     if live.scaling is Scaling.DYNAMIC_ALLOCATION:
         settings = dynamic_allocation(live.pool.min_hosts, live.pool.max_hosts) | settings
     with ExitStack() as stack:
-        recorders: list[Recorder] = [] if as_json else [_Line(live)]
-        writer = None if journal is None else stack.enter_context(_open_journal(journal, live))
+        recorders: list[Recorder] = [] if output.as_json else [_Line(live)]
+        writer = None if output.journal is None else stack.enter_context(live.open_journal(output.journal))
         if writer is not None:
             recorders.append(writer)
         typer.echo(f"Starting Spark on {wishes.master or f'{live.pool.max_hosts} executors of this machine'} ...", err=True)
@@ -80,7 +77,7 @@ def run(wishes: Wishes, journal: Path | None, as_json: bool) -> None:
                 settings=settings,
             )
         )
-        summary, _, failures = live.run(
+        summary, points, failures = live.run(
             spark,
             recorders,
             for_s=math.inf if wishes.for_s is None else wishes.for_s,
@@ -89,7 +86,9 @@ def run(wishes: Wishes, journal: Path | None, as_json: bool) -> None:
         )
         if writer is not None:
             writer.end(summary.duration_s, dataclasses.asdict(summary))
-    show([summary], as_json)
+    if output.plot is not None:
+        draw([(summary, points)], output.plot)
+    show([summary], output.as_json)
     for name, why in failures.items():
         typer.echo(f"springtide: operator {name!r} has stopped: {why}", err=True)
     if failures:
@@ -173,19 +172,6 @@ def load_application(path: Path) -> Application:
     if len(found) != 1:
         raise SpringtideError(f"{path}: it makes {len(found)} applications: put the one to run into the variable `app`")
     return found[0]
-
-
-def _open_journal(path: Path, live: LiveRun) -> JournalWriter:
-    record = RunRecord(
-        created_at=datetime.now(UTC),
-        application=application_record(described(live.application, fused(live.application))),
-        policy=policy_record(live.policy_name, parameters_of(live.policy)),
-        interval_s=live.interval_s,
-        step_s=live.interval_s,
-        trace="live",
-        seed=0,
-    )
-    return JournalWriter(path, record)
 
 
 class _Line:

@@ -68,7 +68,7 @@ def simulate(
     rate_column: Annotated[str | None, typer.Option("--rate-column", help="Name of the column of rows per second.")] = None,
 ) -> None:
     """Show what a policy would have done with a history of rates."""
-    from springtide.cli import simulating
+    from springtide.cli import results, simulating
 
     simulating.simulate(
         simulating.Wishes(
@@ -88,5 +88,5 @@ def simulate(
             count_column=count_column,
             rate_column=rate_column,
         ),
-        simulating.Output(as_json=as_json, plot=plot, journal=journal),
+        results.Output(as_json=as_json, plot=plot, journal=journal),
     )

@@ -1,4 +1,4 @@
-"""What `springtide simulate` does: load traces, run policies on them, show and draw what came out."""
+"""What `springtide simulate` does: load traces, run policies on them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -17,6 +16,7 @@ from springtide.applications.pipeline import pipeline
 from springtide.backends.simulator.compiling import is_compiled
 from springtide.backends.simulator.settings import SimulatorSettings
 from springtide.cli.options import guarded, parse_assignments
+from springtide.cli.results import Output, check_plot_path, draw, show
 from springtide.config import ApplicationFile, build, read_application
 from springtide.errors import SpringtideError, nearest
 from springtide.journal.from_model import application_record, policy_record
@@ -28,13 +28,10 @@ from springtide.model.protocols import Recorder
 from springtide.plan.parameters import parameters_of
 from springtide.plan.registry import make_policy
 from springtide.report.summary import Point, RunSummary
-from springtide.report.tables import operators_table, runs_table
 from springtide.report.units import count
 from springtide.simulation import Simulation, compile_simulator
 from springtide.workload.loading import load
 from springtide.workload.traces import Trace
-
-PLOT_FORMATS = (".png", ".svg", ".pdf")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,18 +55,9 @@ class Wishes:
     rate_column: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Output:
-    """Where the user wants the results."""
-
-    as_json: bool
-    plot: Path | None
-    journal: Path | None
-
-
 def simulate(wishes: Wishes, output: Output) -> None:
     if output.plot is not None:
-        _check_plot_path(output.plot)
+        check_plot_path(output.plot)
     described = read_application(wishes.application) if wishes.application else None
     simulations = [
         _simulation(trace, described, policy, wishes)
@@ -84,22 +72,6 @@ def simulate(wishes: Wishes, output: Output) -> None:
     if output.plot is not None:
         draw(results, output.plot)
     show([summary for summary, _ in results], output.as_json)
-
-
-def _check_plot_path(path: Path) -> None:
-    """Say before a long run, not after it, that a plot cannot be written there."""
-    if path.suffix.lower() not in PLOT_FORMATS:
-        raise SpringtideError(f"--plot {path}: write to a file that ends in {', '.join(PLOT_FORMATS)}")
-    if not path.absolute().parent.is_dir():
-        raise SpringtideError(f"--plot {path}: the folder {path.parent} does not exist")
-    if path.is_dir():
-        raise SpringtideError(f"--plot {path}: that is a folder; name a file")
-
-
-def draw(results: list[tuple[RunSummary, list[Point]]], path: Path) -> None:
-    from springtide.report.plots import plot_runs  # matplotlib takes a second to import
-
-    plot_runs(results, path)
 
 
 def _trace(spec: str, wishes: Wishes) -> Trace:
@@ -222,18 +194,3 @@ class _Bar:
 
     def outcome(self, *_: object) -> None:
         pass
-
-
-def show(runs: list[RunSummary], as_json: bool) -> None:
-    """Print the runs: tables for people, JSON for programs."""
-    if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(runs), indent=2).decode())
-        return
-
-    console = Console()
-    console.print(runs_table(runs))
-    for run in runs:
-        if 1 < len(run.operators) <= 12 and len(runs) == 1:
-            console.print(operators_table(run))
-        if run.gaps_filled:
-            typer.echo(f"{run.trace}: {run.gaps_filled} missing steps were filled by interpolation.", err=True)

@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from springtide.report.summary import Point, RunSummary
+from springtide.report.tables import did
 
 
 def plot_runs(runs: Sequence[tuple[RunSummary, list[Point]]], path: Path) -> None:
@@ -28,7 +29,7 @@ def plot_runs(runs: Sequence[tuple[RunSummary, list[Point]]], path: Path) -> Non
         _draw_run(axes, summary, points, unit_s, f"C{number}")
     _label(axes, runs, unit)
     handles, names = axes[2].get_legend_handles_labels()
-    title = f"{runs[0][0].application}: what each policy would have done"
+    title = f"{runs[0][0].application}: what each policy {did([summary for summary, _ in runs])}"
     figure.legend(handles, names, loc="outside upper center", ncols=2, fontsize="small", title=title, frameon=False)
     _write_whole(figure, path)
 

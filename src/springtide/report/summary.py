@@ -77,6 +77,7 @@ class RunSummary:
     vetoes: int
     wall_s: float
     gaps_filled: int = 0
+    live: bool = False  # on Spark, not simulated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,6 +219,7 @@ class RunTotals:
             vetoes=int(self._totals["vetoes"]),
             wall_s=wall_s,
             gaps_filled=about.gaps_filled,
+            live=about.live,
         )
 
     def _operator_rows(self, name: str, last: Observation) -> OperatorRows:
@@ -250,3 +252,4 @@ class About:
     slo_latency_s: float
     slo_percentile: float
     gaps_filled: int = 0
+    live: bool = False

@@ -22,7 +22,8 @@ _RECONFIGURATIONS = {
 
 def runs_table(runs: Sequence[RunSummary]) -> Table:
     """One column per run, one row per figure: readable at 80 columns for up to four runs."""
-    table = Table(title="What the policies would have done" if len(runs) > 1 else "What the policy would have done")
+    who = "policies" if len(runs) > 1 else "policy"
+    table = Table(title=f"What the {who} {did(runs)}")
     table.add_column("", style="bold")
     for run in runs:
         table.add_column(f"{run.policy}\n{run.trace}", justify="right")
@@ -60,8 +61,17 @@ def _figures(runs: Sequence[RunSummary]) -> list[tuple[str, list[str]]]:
         (_slo(runs[0]), [f"{share(r.slo_violation_share)}, {'kept' if r.slo_kept else 'missed'}" for r in runs]),
         ("reconfigurations", [_reconfigurations(r) for r in runs]),
         ("downtime", [duration(r.downtime_s) for r in runs]),
-        ("simulated / wall", [f"{duration(r.duration_s)} / {duration(r.wall_s)}" for r in runs]),
+        ("run, from start to end" if runs[0].live else "simulated / wall", [_length(r) for r in runs]),
     ]
+
+
+def did(runs: Sequence[RunSummary]) -> str:
+    """A live run was done; a simulated one tells what would have been."""
+    return "did" if all(run.live for run in runs) else "would have done"
+
+
+def _length(run: RunSummary) -> str:
+    return duration(run.duration_s) if run.live else f"{duration(run.duration_s)} / {duration(run.wall_s)}"
 
 
 def _slo(run: RunSummary) -> str:

@@ -37,9 +37,10 @@ class OnError(StrEnum):
 
 
 class ExternalEdge(Protocol):
-    """A stream of the user's own in the place of an edge: a Kafka topic, a table.
+    """A stream of the user's own in the place of an edge: see `edges.own` for a table and a Kafka topic.
 
-    `write` is called at least once per batch id; whether a repeated one leaves rows twice is in its hands.
+    `write` is called at least once per batch id; whether a repeated one leaves rows twice is in its hands. It may have
+    an `ingest_time`: the name of the column that says when a row entered the application.
     """
 
     def write(self, df: DataFrame, batch_id: int) -> None: ...

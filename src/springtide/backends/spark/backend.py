@@ -290,7 +290,8 @@ class SparkBackend:
             names=names,
             offered_rows=np.array([offered[n] for n in names]),
             processed_rows=np.array([counts[n].processed_rows for n in names]),
-            emitted_rows=np.array([counts[n].emitted_rows for n in names]),
+            # Each of its followers gets all that an operator sends on.
+            emitted_rows=np.array([counts[n].emitted_rows * max(1, len(self.application.outputs(n))) for n in names]),
             dropped_rows=np.array([counts[n].dropped_rows for n in names]),
             backlog_rows=np.array([waiting[n] for n in names]),
             age_s=np.array([counts[n].age_s for n in names]),

@@ -120,8 +120,10 @@ class _Wires:
             source = self._application.sources[name]
             return counting(_streaming(source.read(self._spark), f"source {name!r}"), name, source.ingest_time)
         upstream = self._by_output[name]
-        if upstream.last.edge is not None:
-            return counting(_streaming(upstream.last.edge.read(self._spark), f"edge {name!r}"), name, None)
+        edge = upstream.last.edge
+        if edge is not None:
+            entered = getattr(edge, "ingest_time", None)
+            return counting(_streaming(edge.read(self._spark), f"edge {name!r}"), name, entered)
         query = self.queries[upstream.name]
         return read_edge(
             self._spark,

@@ -8,9 +8,9 @@ executors, replicas and the places of shards while the query runs.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -18,22 +18,18 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from springtide.backends.spark.application import OnError, OperatorNode, Save
 from springtide.backends.spark.backend import SparkBackend, Start
+from springtide.backends.spark.controlled import Control, Controlled, control
 from springtide.backends.spark.deployment import Deployment
 from springtide.backends.spark.fusion import UNKNOWN_SERVICE_TIME_S, QueryPlan, pool_of
 from springtide.backends.spark.hosts import Fleet
-from springtide.backends.spark.jvm.executors import executors
 from springtide.backends.spark.jvm.running import nodes_with_state
 from springtide.backends.spark.query import OperatorQuery, Wiring
+from springtide.backends.spark.starting import present_executors
 from springtide.errors import SpringtideError
-from springtide.loop import ControlLoop
-from springtide.model.action import Action
-from springtide.model.allocation import OperatorAllocation, Pool
+from springtide.model.allocation import OperatorAllocation
 from springtide.model.application import SLO, Edge, Grouping, Operator, Source
 from springtide.model.application import Application as ApplicationModel
-from springtide.model.decision import Decision, Outcome
-from springtide.model.observation import Observation
-from springtide.model.protocols import AnyPolicy, Recorder
-from springtide.plan.registry import make_policy
+from springtide.model.protocols import AnyPolicy
 
 _SOURCE = "input"
 
@@ -47,23 +43,10 @@ def elastic(  # noqa: PLR0913 - one keyword for each choice, all with a default
     min_hosts: int = 1,
     max_hosts: int = 10,
     interval_s: float = 10.0,
-    journal: Recorder | None = None,
+    journal: str | Path | None = None,
 ) -> ElasticWriter:
     """Wrap `df.writeStream`; go on with `option`, `outputMode`, `foreachBatch` and `start` as before."""
-    chosen = make_policy(policy, parameters or {}) if isinstance(policy, str) else policy
-    return ElasticWriter(
-        writer, chosen, SLO(latency_s=slo_s), (min_hosts, max_hosts), interval_s, journal if journal is not None else Silent()
-    )
-
-
-class Silent:
-    """A recorder that keeps nothing."""
-
-    def observation(self, observation: Observation) -> None: ...
-
-    def decision(self, observation: Observation, decision: Decision, actions: Sequence[Action]) -> None: ...
-
-    def outcome(self, outcome: Outcome, time_s: float) -> None: ...
+    return ElasticWriter(writer, control(policy, parameters, interval_s, journal), SLO(latency_s=slo_s), (min_hosts, max_hosts))
 
 
 @dataclass
@@ -71,11 +54,9 @@ class ElasticWriter:
     """The user's `DataStreamWriter`: what it is told goes to it, except what to do with a batch."""
 
     _writer: DataStreamWriter
-    _policy: AnyPolicy
+    _control: Control
     _slo: SLO
     _hosts: tuple[int, int]
-    _interval_s: float
-    _recorder: Recorder
     _save: Save | None = None
     _name: str = "query"
 
@@ -109,17 +90,12 @@ class ElasticWriter:
             f" foreachBatch: .foreachBatch(lambda df, batch_id: df.write.mode('append').format({source!r})...)"
         )
 
-    def start(self) -> ElasticQuery:
+    def start(self) -> Controlled:
         df: DataFrame = self._writer._df
         spark = df.sparkSession
         if self._save is None:
             raise SpringtideError("an elastic query needs a sink function: call foreachBatch(save) before start()")
-        present = executors(spark.sparkContext)
-        if not present:
-            raise SpringtideError(
-                "there is no executor besides the driver: local[...] has none to be elastic with;"
-                " use a cluster, or local-cluster"
-            )
+        present = present_executors(spark)
         first = next(iter(present.values()))
         pool = pool_of(first.cores, first.memory_bytes, *self._hosts)
         node = self._node(df)
@@ -130,9 +106,7 @@ class ElasticWriter:
             query = OperatorQuery(spark, QueryPlan((node,)), self._wiring(df), fleet, placed[node.name])
             return Deployment(spark, {node.name: query})
 
-        backend = SparkBackend(spark, self._described(node), pool, deploy, start)
-        backend.start()
-        return ElasticQuery(backend, pool, self._policy, self._interval_s, self._recorder)
+        return Controlled(SparkBackend(spark, self._described(node), pool, deploy, start), self._control)
 
     def _node(self, df: DataFrame) -> OperatorNode:
         shards = int(str(df.sparkSession.conf.get("spark.sql.shuffle.partitions"))) if nodes_with_state(df) else 0
@@ -182,45 +156,6 @@ class ElasticWriter:
             trigger_s=0.0,
             writer=self._writer,
         )
-
-
-class ElasticQuery:
-    """A running query and its control loop, which ends with it."""
-
-    def __init__(self, backend: SparkBackend, pool: Pool, policy: AnyPolicy, interval_s: float, recorder: Recorder) -> None:
-        self.backend = backend
-        self._loop = ControlLoop(application=backend.application, pool=pool, policy=policy, interval_s=interval_s)
-        self._recorder = recorder
-        self._error: Exception | None = None
-        self._thread = threading.Thread(target=self._control, name="springtide", daemon=True)
-        self._thread.start()
-
-    def _control(self) -> None:
-        try:
-            self._loop.run(self.backend, self._recorder, float("inf"), self._over)
-        except Exception as error:  # the query goes on as it is; `awaitTermination` tells
-            self._error = error
-
-    def _over(self) -> bool:
-        return self.backend.clock.stopped or bool(self.backend.failures())
-
-    @property
-    def isActive(self) -> bool:
-        return not self._over()
-
-    def awaitTermination(self, timeout: float | None = None) -> bool:
-        """Wait until the query has stopped, or for so many seconds; its own error, if one ended it, is raised."""
-        self._thread.join(timeout)
-        for name, why in self.backend.failures().items():
-            raise SpringtideError(f"query {name!r} has stopped: {why}")
-        if self._error is not None:
-            raise SpringtideError(f"the query runs, but nothing changes it any more: {self._error}") from self._error
-        return not self._thread.is_alive()
-
-    def stop(self) -> None:
-        """Stop after the batch that runs."""
-        self.backend.stop()
-        self._thread.join()
 
 
 def _as_it_is(df: DataFrame) -> DataFrame:

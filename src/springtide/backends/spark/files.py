@@ -61,6 +61,16 @@ class Folder:
         if filesystem.get_file_info(root).type is not fs.FileType.NotFound:
             filesystem.delete_dir(root)
 
+    def holds(self, name: str) -> bool:
+        """Whether there is such a file or folder in it."""
+        filesystem, path = self.path(name)
+        return bool(filesystem.get_file_info(path).type is not fs.FileType.NotFound)
+
+    def adopt(self, other: Folder, name: str) -> None:
+        """Take another folder of the same file system as a folder of this one; on a disk and on HDFS it appears whole."""
+        filesystem, path = self.path(name)
+        filesystem.move(other._located[1], path)
+
     def names(self) -> list[str]:
         """What is in the folder; nothing if it is not there."""
         filesystem, root = self._located

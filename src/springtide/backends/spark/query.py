@@ -1,9 +1,8 @@
 """One operator as a running Structured Streaming query that follows a routing.
 
-Every micro-batch asks what routing is in force, moves the shards that should live elsewhere, and runs the operator's
-plan as that
-many tasks in those places. Nothing else changes while the query runs, so a change costs no restart and takes effect with the
-next batch.
+Every micro-batch asks what routing is in force, moves the shards that should live elsewhere, and runs the operator's plan as
+that many tasks in those places. Nothing else changes while the query runs, so a change costs no restart and takes effect with
+the next batch.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import pyspark.sql.functions as F
 from pyspark.sql import DataFrame, SparkSession
 
 from springtide.backends.spark.application import Application, Save
-from springtide.backends.spark.elastic import Silent
+from springtide.backends.spark.controlled import Silent
 from springtide.backends.spark.scaling import Scaling
 from springtide.benchmarks.spark.batches import rows_per_s
 from springtide.benchmarks.spark.bed import Bed, Watched, watched

@@ -22,6 +22,8 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.streaming.checkpointFileManagerClass": f"{_STREAMING}.checkpointing.FileSystemBasedCheckpointFileManager",
     "spark.sql.streaming.stateStore.providerClass": f"{_STREAMING}.state.RocksDBStateStoreProvider",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # A shard that moves is loaded from its last snapshot and every change since: with Spark's 60 s, a hundred batches of them.
+    "spark.sql.streaming.stateStore.maintenanceInterval": "10s",
     "spark.sql.streaming.minBatchesToRetain": "20",
     # A task waits for its place this long, and no longer once the executor is lost.
     "spark.locality.wait": "10s",

@@ -1,0 +1,116 @@
+"""What runs under a policy in the background of a user's own program: a backend, its control loop, and its journal."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from springtide.backends.spark.backend import SparkBackend
+from springtide.errors import SpringtideError
+from springtide.journal.from_model import application_record, policy_record
+from springtide.journal.records import RunRecord
+from springtide.journal.writing import JournalWriter
+from springtide.loop import ControlLoop
+from springtide.model.action import Action
+from springtide.model.application import Application as ApplicationModel
+from springtide.model.decision import Decision, Outcome
+from springtide.model.observation import Observation
+from springtide.model.protocols import AnyPolicy, Recorder
+from springtide.plan.parameters import parameters_of
+from springtide.plan.registry import make_policy
+
+
+class Silent:
+    """A recorder that keeps nothing."""
+
+    def observation(self, observation: Observation) -> None: ...
+
+    def decision(self, observation: Observation, decision: Decision, actions: Sequence[Action]) -> None: ...
+
+    def outcome(self, outcome: Outcome, time_s: float) -> None: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Control:
+    """Who decides, how often, and where it is kept."""
+
+    policy: AnyPolicy
+    policy_name: str
+    interval_s: float
+    journal: str | Path | None = None
+
+    def recorder(self, application: ApplicationModel) -> AbstractContextManager[Recorder]:
+        return nullcontext(Silent()) if self.journal is None else open_journal(self.journal, application, self)
+
+
+def control(
+    policy: str | AnyPolicy, parameters: Mapping[str, object] | None, interval_s: float, journal: str | Path | None
+) -> Control:
+    """Control as a user asks for it: a policy is named, or is one."""
+    if isinstance(policy, str):
+        return Control(policy=make_policy(policy, parameters or {}), policy_name=policy, interval_s=interval_s, journal=journal)
+    if parameters:
+        raise SpringtideError("parameters= go with the name of a policy; this one is made already")
+    return Control(policy=policy, policy_name=type(policy).__name__, interval_s=interval_s, journal=journal)
+
+
+def open_journal(path: str | Path, application: ApplicationModel, control: Control) -> JournalWriter:
+    """The journal of a live run that is about to begin."""
+    record = RunRecord(
+        created_at=datetime.now(UTC),
+        application=application_record(application),
+        policy=policy_record(control.policy_name, parameters_of(control.policy)),
+        interval_s=control.interval_s,
+        step_s=control.interval_s,
+        trace="live",
+        seed=0,
+    )
+    return JournalWriter(path, record)
+
+
+class Controlled:
+    """Queries that run, and the control loop behind them, which ends with them."""
+
+    def __init__(self, backend: SparkBackend, control: Control) -> None:
+        self.backend = backend
+        self._recorder = control.recorder(backend.application)  # a journal that is refused is refused before anything runs
+        self._loop = ControlLoop(
+            application=backend.application, pool=backend.pool, policy=control.policy, interval_s=control.interval_s
+        )
+        self._error: Exception | None = None
+        self._thread = threading.Thread(target=self._control, name="springtide", daemon=True)
+        backend.start()
+        self._thread.start()
+
+    def _control(self) -> None:
+        try:
+            with self._recorder as recorder:
+                self._loop.run(self.backend, recorder, math.inf, self._over)
+        except Exception as error:  # the queries go on as they are; `awaitTermination` tells
+            self._error = error
+
+    def _over(self) -> bool:
+        return self.backend.clock.stopped or len(self.backend.failures()) == len(self.backend.application.operators)
+
+    @property
+    def isActive(self) -> bool:
+        return not self._over()
+
+    def awaitTermination(self, timeout: float | None = None) -> bool:
+        """Wait until every query has stopped, or for so many seconds; the error that ended one, if any, is raised."""
+        self._thread.join(timeout)
+        for name, why in self.backend.failures().items():
+            raise SpringtideError(f"query {name!r} has stopped: {why}")
+        if self._error is not None:
+            raise SpringtideError(f"the query runs, but nothing changes it any more: {self._error}") from self._error
+        return not self._thread.is_alive()
+
+    def stop(self) -> None:
+        """Stop after the batches that run."""
+        self.backend.stop()
+        self._thread.join()
