@@ -44,7 +44,10 @@ class SetReplicas:
         require(bool(self.replica_hosts), f"SetReplicas leaves operator {self.operator!r} without a replica")
 
     def __str__(self) -> str:
-        return f"{self.operator}: {self.before} -> {len(self.replica_hosts)} replicas"
+        after = len(self.replica_hosts)
+        if after == self.before:
+            return f"{self.operator}: {after} replica{'s' * (after > 1)} placed anew"
+        return f"{self.operator}: {self.before} -> {after} replicas"
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,8 @@ def plot_runs(runs: Sequence[tuple[RunSummary, list[Point]]], path: Path) -> Non
         _draw_run(axes, summary, points, unit_s, f"C{number}")
     _label(axes, runs, unit)
     handles, names = axes[2].get_legend_handles_labels()
-    title = f"{runs[0][0].application}: what each policy {did([summary for summary, _ in runs])}"
+    who = "each policy" if len(runs) > 1 else "the policy"
+    title = f"{runs[0][0].application}: what {who} {did([summary for summary, _ in runs])}"
     figure.legend(handles, names, loc="outside upper center", ncols=2, fontsize="small", title=title, frameon=False)
     _write_whole(figure, path)
 
@@ -37,13 +38,15 @@ def plot_runs(runs: Sequence[tuple[RunSummary, list[Point]]], path: Path) -> Non
 def _draw_run(axes: Sequence[Axes], summary: RunSummary, points: list[Point], unit_s: float, colour: str) -> None:
     time = [p.time_s / unit_s for p in points]
     load, backlog, latency, resources, utilisation = axes
-    name = f"{summary.policy} on {summary.trace}"
+    name = f"{summary.policy}, live" if summary.live else f"{summary.policy} on {summary.trace}"
     style: dict[str, Any] = {"color": colour, "linewidth": 1.2}
     load.plot(time, [p.offered_per_s for p in points], **style, label=name)
     backlog.plot(time, [p.backlog_rows for p in points], **style, label=name)
+    some_left = [p for p in points if p.latency_p90_s > 0]  # while no row leaves, there is no latency
+    left_at = [p.time_s / unit_s for p in some_left]
     floor_s = 1e-3
-    latency.plot(time, [max(floor_s, p.latency_p90_s) for p in points], **style, label=name)
-    latency.plot(time, [max(floor_s, p.latency_p50_s) for p in points], **style | {"linewidth": 0.6}, linestyle=":")
+    latency.plot(left_at, [max(floor_s, p.latency_p90_s) for p in some_left], **style, label=name)
+    latency.plot(left_at, [max(floor_s, p.latency_p50_s) for p in some_left], **style | {"linewidth": 0.6}, linestyle=":")
     resources.step(time, [p.hosts for p in points], **style, where="post", label=name)
     resources.step(time, [p.replicas for p in points], **style | {"linewidth": 0.7}, where="post", linestyle="--")
     utilisation.plot(time, [p.utilisation for p in points], **style, label=name)

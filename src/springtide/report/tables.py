@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from springtide.report.summary import RunSummary
-from springtide.report.units import count, duration, share
+from springtide.report.units import count, duration, hours, share
 
 _RECONFIGURATIONS = {
     "scale_outs": "out",
@@ -49,8 +49,8 @@ def _figures(runs: Sequence[RunSummary]) -> list[tuple[str, list[str]]]:
         ("  processed", [count(r.rows.processed) for r in runs]),
         ("  dropped", [count(r.rows.dropped) for r in runs]),
         ("  left in backlog", [count(r.rows.backlog) for r in runs]),
-        ("core-hours", [f"{r.core_hours:.1f} h" for r in runs]),
-        ("  at its peak throughout", [f"{r.peak_core_hours:.1f} h" for r in runs]),
+        ("core-hours", [hours(r.core_hours) for r in runs]),
+        ("  at its peak throughout", [hours(r.peak_core_hours) for r in runs]),
         ("hosts mean / most", [f"{r.mean_hosts:.2f} / {r.max_hosts}" for r in runs]),
         ("replicas, mean", [f"{r.mean_replicas:.2f}" for r in runs]),
         ("host load min/avg/max", [_utilisation(r) for r in runs]),

@@ -29,6 +29,14 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
+def hours(value: float) -> str:
+    """
+    >>> hours(0.1234), hours(24.0)
+    ('0.123 h', '24.0 h')
+    """
+    return f"{value:.1f} h" if value >= 1 else f"{value:.3f} h"
+
+
 def share(value: float) -> str:
     """
     >>> share(0.1234), share(0.00001)

@@ -38,6 +38,21 @@ from springtide.monitor.interval import IntervalCounts, operator_observations
 from springtide.monitor.latency_histogram import LatencyCounts, bin_of, no_latency, summarise
 
 
+def taken_back(came: float, foreseen: float) -> tuple[float, float]:
+    """Rows offered in an interval, and how many too many have been counted until its end.
+
+    A source is taken to go on as before while it is not asked. What was too much is taken back bit by bit: a rate that is
+    a quarter too low for some intervals misleads nobody, one of 0 does.
+
+    >>> taken_back(came=-500.0, foreseen=0.0), taken_back(came=400.0, foreseen=500.0), taken_back(came=400.0, foreseen=60.0)
+    ((0.0, 500.0), (300.0, 400.0), (340.0, 0.0))
+    """
+    if came <= 0:
+        return 0.0, foreseen - came
+    back = min(foreseen, came / 4)
+    return came - back, foreseen - back
+
+
 class WallClock:
     """Seconds since the run began. Waiting ends early when the run is told to stop."""
 
@@ -47,6 +62,10 @@ class WallClock:
 
     def now_s(self) -> float:
         return time.time() - self._began_s
+
+    def epoch_s(self, time_s: float) -> float:
+        """A time of this clock by everybody's calendar."""
+        return self._began_s + time_s
 
     def advance_to(self, time_s: float) -> None:
         self._stop.wait(max(0.0, time_s - self.now_s()))
@@ -133,6 +152,7 @@ class SparkBackend:
         self._said: set[str] = set()
         self._told: set[tuple[str, str]] = set()
         self._backlog: dict[tuple[str, str], float] = {}
+        self._foreseen: dict[str, float] = {}  # rows that were taken to have come, and have not yet
         self._run_latency = no_latency()
         self._observed_from_s = 0.0
         self._intervals = 0
@@ -233,12 +253,18 @@ class SparkBackend:
         self._fleet.refresh()
         self._let_go()
         start_s, end_s = self._observed_from_s, self._clock.now_s()
+        timed = {name: query.timed_batches() for name, query in self._queries.items()}
         records = {name: query.take_records() for name, query in self._queries.items()}
         executor_busy_s: dict[str, float] = {}
-        tasks = tasks_by_tag(self._spark.sparkContext, {record.tag for each in records.values() for record in each})
-        counts = {name: self._meters[name].count(records[name], tasks, executor_busy_s) for name in self._queries}
+        tags = {batch.tag for each in timed.values() for batch in each}
+        tags.update(record.tag for each in records.values() for record in each)
+        tasks = tasks_by_tag(self._spark.sparkContext, tags)
+        span_s = (self._clock.epoch_s(start_s), self._clock.epoch_s(end_s))
+        counts = {
+            name: self._meters[name].count(records[name], timed[name], tasks, span_s, executor_busy_s) for name in self._queries
+        }
         self._look_at_places(records)
-        operators, source_rows = self._operators(counts, end_s - start_s)
+        operators, source_rows = self._operators(counts, end_s - start_s, span_s[1])
         latency = self._latency(records)
         observation = Observation(
             index=self._intervals,
@@ -263,7 +289,7 @@ class SparkBackend:
         return observation
 
     def _operators(
-        self, counts: dict[str, OperatorCounts], interval_s: float
+        self, counts: dict[str, OperatorCounts], interval_s: float, now_s: float
     ) -> tuple[dict[str, OperatorObservation], dict[str, float]]:
         """Every operator's observation, and the rows that each source offered."""
         names = list(self._queries)
@@ -272,7 +298,7 @@ class SparkBackend:
         source_rows = {source.name: 0.0 for source in self.application.sources}
         for name in names:
             self._meters[name].sample_state()
-            backlog, silent = self._meters[name].backlog()
+            backlog, silent = self._meters[name].backlog(now_s)
             self._say_silent(silent)
             grown = 0.0
             for stream, rows in backlog.items():
@@ -280,7 +306,8 @@ class SparkBackend:
                 self._backlog[name, stream] = rows
                 grown += rows - before
             waiting[name] = sum(backlog.values())
-            offered[name] = max(0.0, counts[name].processed_rows + counts[name].dropped_rows + grown)
+            came = counts[name].processed_rows + counts[name].dropped_rows + grown
+            offered[name], self._foreseen[name] = taken_back(came, self._foreseen.get(name, 0.0))
             for source in self._queries[name].wiring.source_names:
                 if source in source_rows and source_rows[source] == 0.0:
                     source_rows[source] = offered[name]
@@ -296,8 +323,8 @@ class SparkBackend:
             backlog_rows=np.array([waiting[n] for n in names]),
             age_s=np.array([counts[n].age_s for n in names]),
             busy_s=np.array([counts[n].busy_s for n in names]),
-            nominal_service_time_s=np.array([self.application.operator(n).service_time_s for n in names]),
-            # A batch is counted when it ends, and may have begun before the interval: nobody is busier than all the time.
+            nominal_service_time_s=np.array([self._meters[n].service_time_s for n in names]),
+            # What was read for a replica elsewhere is counted as its own: nobody is busier than all the time.
             replica_busy_s=np.minimum(interval_s, np.concatenate([counts[n].replica_busy_s for n in names])),
             replica_first=after - replicas,
             replica_after=after,

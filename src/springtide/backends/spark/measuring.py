@@ -3,7 +3,9 @@
 Cost: one look at the status store for each batch of the interval, none for batches before it. What each number is:
 
 * rows: from the edges' own entries, or counted on the way from a source;
-* busy time: the run time of tasks; what a replica's own task took is the replica's, what was read for it is shared by all;
+* busy time: the run time of tasks within the interval, those that still run too; what a replica's own task took is the
+  replica's, what was read for it is shared by all;
+* backlog: what edges hold, and what sources said last; while a batch runs they are not asked, and taken to go on as before;
 * a shard's part in a task's time, and its rows: by the bytes that the shuffle sent to it;
 * state: the size of one shard's files in the checkpoint, another shard each time.
 """
@@ -13,13 +15,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from pyarrow import fs
 
 from springtide.backends.spark.jvm.status import Task
 from springtide.backends.spark.offsets import is_edge, rows_reached
-from springtide.backends.spark.query import BatchRecord, OperatorQuery
+from springtide.backends.spark.query import BatchRecord, OperatorQuery, TimedBatch
+from springtide.backends.spark.routing import BatchRouting
 from springtide.model.application import Operator
 from springtide.model.observation import FloatArray, ShardLoads
 
@@ -48,56 +52,67 @@ class OperatorMeter:
         self._shares = np.full(operator.shards, 1 / operator.shards)
         self._state_bytes = np.zeros(operator.shards)
         self._sampled = 0
+        self._heard: dict[str, Heard] = {}
+        self.service_time_s = operator.service_time_s  # as last measured
         self.last_tasks: list[Task] = []  # those that were the replicas of the last batch
 
     def count(
-        self, records: Sequence[BatchRecord], tasks: Mapping[str, Sequence[Task]], host_busy_s: dict[str, float]
+        self,
+        records: Sequence[BatchRecord],
+        timed: Sequence[TimedBatch],
+        tasks: Mapping[str, Sequence[Task]],
+        span_s: tuple[float, float],
+        host_busy_s: dict[str, float],
     ) -> OperatorCounts:
-        """Add up the batches that ended in an interval; every executor's busy time goes to `host_busy_s`."""
+        """Add up an interval: the rows of the batches that ended in it, and the time that tasks took between its two ends,
+        in whichever batch; every executor's goes to `host_busy_s`."""
         if records:
             self._replicas = records[-1].routing.allocation.replicas
         replicas = self._replicas
         shards = self._operator.shards
         counts = OperatorCounts(replica_busy_s=np.zeros(replicas), shard_busy_s=np.zeros(shards), shard_rows=np.zeros(shards))
         for record in records:
-            self._add(counts, record, tasks[record.tag], host_busy_s)
+            self._add(counts, record, tasks[record.tag])
             self.last_tasks = [t for t in tasks[record.tag] if t.last_stage]
+        if counts.processed_rows > 0:
+            self.service_time_s = counts.busy_s / counts.processed_rows
+        for batch in timed:
+            self._share_time(counts, batch.routing, tasks[batch.tag], span_s)
+            for task in tasks[batch.tag]:
+                host_busy_s[task.executor] = host_busy_s.get(task.executor, 0.0) + task.busy_between(*span_s)
         return counts
 
-    def _add(self, counts: OperatorCounts, record: BatchRecord, tasks: Sequence[Task], host_busy_s: dict[str, float]) -> None:
+    def _add(self, counts: OperatorCounts, record: BatchRecord, tasks: Sequence[Task]) -> None:
         counts.processed_rows += record.rows_in - record.rows_set_aside
         counts.dropped_rows += record.rows_set_aside
         counts.emitted_rows += record.rows_out
         counts.moved_shards += record.moved_shards
         counts.age_s += float((record.ingested.ages_s(record.finished_s) * record.ingested.rows).sum())
-        for task in tasks:
-            counts.busy_s += task.run_s
-            host_busy_s[task.executor] = host_busy_s.get(task.executor, 0.0) + task.run_s
-        shares = self._shard_shares(record)
-        counts.shard_rows += record.rows_in * shares
-        self._share_time(counts, record, tasks, shares)
-
-    def _shard_shares(self, record: BatchRecord) -> FloatArray:
+        counts.busy_s += sum(task.run_s for task in tasks)
         if record.shard_bytes is not None and record.shard_bytes.sum() > 0:
             self._shares = record.shard_bytes / record.shard_bytes.sum()
-        return self._shares
+        counts.shard_rows += record.rows_in * self._shares
 
-    def _share_time(self, counts: OperatorCounts, record: BatchRecord, tasks: Sequence[Task], shares: FloatArray) -> None:
-        """Time of a batch by replica, and by shard."""
-        routing, replicas = record.routing, len(counts.replica_busy_s)
+    def _share_time(
+        self, counts: OperatorCounts, routing: BatchRouting, tasks: Sequence[Task], span_s: tuple[float, float]
+    ) -> None:
+        """A batch's time within the interval, by replica and by shard."""
+        shares, replicas = self._shares, len(counts.replica_busy_s)
         own = [t for t in tasks if t.last_stage]
-        placed = len(own) == len(routing.task_replicas)
-        shared_s = sum(t.run_s for t in tasks if not (t.last_stage and placed))
+        whole = all(t.ended_s is not None for t in tasks)  # else the other replicas' tasks may still come
+        placed = len(own) == len(routing.task_replicas) or (not whole and len(own) < len(routing.task_replicas))
+        shared_s = sum(t.busy_between(*span_s) for t in tasks if not (t.last_stage and placed))
         counts.replica_busy_s += shared_s / replicas
         counts.shard_busy_s += shared_s * shares
         for task in own if placed else ():
+            busy_s = task.busy_between(*span_s)
             replica = routing.task_replicas[task.index]
             if replica < replicas:
-                counts.replica_busy_s[replica] += task.run_s
+                counts.replica_busy_s[replica] += busy_s
             group = list(routing.groups[task.index])
             if group:
                 part = shares[group]
-                counts.shard_busy_s[group] += task.run_s * (part / part.sum() if part.sum() > 0 else 1 / len(group))
+                counts.shard_busy_s[group] += busy_s * (part / part.sum() if part.sum() > 0 else 1 / len(group))
 
     def loads(self, counts: OperatorCounts, backlog_rows: float) -> ShardLoads:
         """Per shard for a keyed operator, per replica for any other."""
@@ -133,31 +148,80 @@ class OperatorMeter:
 
     # --- backlog ------------------------------------------------------------------------------------------------
 
-    def backlog(self) -> tuple[dict[str, float], list[str]]:
-        """Rows that wait at each input, and the inputs that do not say."""
+    def backlog(self, now_s: float) -> tuple[dict[str, float], list[str]]:
+        """Rows that wait at each input, those of the batch that runs among them, and the inputs that do not say."""
         waiting: dict[str, float] = {}
         silent: list[str] = []
         for name, log in self._query.wiring.upstream.items():
             waiting[name] = float(log.rows_between(self._query.consumed(name), log.last))
-        if self._query.wiring.source_names:
-            lags = _source_lags(self._query.progress())  # nothing before the first batch
-            for name, lag in zip(self._query.wiring.source_names, lags, strict=False):
-                if lag is None:
-                    silent.append(name)
-                waiting[name] = lag or 0.0
+        now = self._query.now
+        lags = _lags_at_end(self._query.progress()) if now is None else _lags(now.offsets)  # none before the first batch
+        for name, lag in zip(self._query.wiring.source_names, lags, strict=False):
+            if lag is None:
+                silent.append(name)
+                waiting[name] = 0.0
+            elif now is None:
+                waiting[name] = lag.backlog
+            else:
+                self._heard[name] = heard_next(self._heard.get(name), lag, now.started_s)
+                waiting[name] = self._heard[name].backlog(now_s)
         return waiting, silent
 
 
-def _source_lags(progress: Mapping[str, object] | None) -> list[float | None]:
-    """Rows between what is there and what was read, for each source that is not an edge; None where offsets do not
-    count rows.
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """Rows that a source had offered, and those of them that were read, since it began."""
+
+    offered: float
+    read: float
+
+    @property
+    def backlog(self) -> float:
+        return max(0.0, self.offered - self.read)
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What a source said last, and how fast it grew before: it is asked between two batches only, and a batch may be long."""
+
+    lag: Lag
+    at_s: float
+    rows_per_s: float = 0.0
+
+    def backlog(self, now_s: float) -> float:
+        return self.lag.backlog + self.rows_per_s * max(0.0, now_s - self.at_s)
+
+
+def heard_next(before: Heard | None, lag: Lag, at_s: float) -> Heard:
     """
-    found: list[float | None] = []
+    >>> first = heard_next(None, Lag(100.0, 90.0), at_s=10.0)
+    >>> second = heard_next(first, Lag(160.0, 100.0), at_s=12.0)
+    >>> second.rows_per_s, second.backlog(now_s=15.0)
+    (30.0, 150.0)
+    >>> heard_next(second, Lag(160.0, 100.0), at_s=12.0) is second
+    True
+    """
+    if before is None or lag.offered < before.lag.offered:
+        return Heard(lag, at_s)
+    if at_s <= before.at_s:
+        return before
+    return Heard(lag, at_s, (lag.offered - before.lag.offered) / (at_s - before.at_s))
+
+
+def _lags_at_end(progress: Mapping[str, Any] | None) -> list[Lag | None]:
+    """What Spark says of a batch that is over."""
     sources = [] if progress is None else progress["sources"]
-    for source in sources:  # type: ignore[attr-defined]
-        end, latest = (json.loads(text) if text else None for text in (source.endOffset, source.latestOffset))
-        if is_edge(end):
+    return _lags([tuple(json.loads(text) if text else None for text in (s.endOffset, s.latestOffset)) for s in sources])
+
+
+def _lags(offsets: Sequence[tuple[Any, ...]]) -> list[Lag | None]:
+    """How far each source that is not an edge has been read; None where offsets do not count rows. One that has not been
+    read yet begins at row 0."""
+    found: list[Lag | None] = []
+    for reached, had in offsets:
+        if is_edge(had):
             continue
-        reached, offered = rows_reached(end), rows_reached(latest)
-        found.append(None if reached is None or offered is None else max(0.0, offered - reached))
+        offered = rows_reached(had)
+        read = 0.0 if reached is None else rows_reached(reached)
+        found.append(None if offered is None or read is None else Lag(offered, read))
     return found

@@ -32,7 +32,7 @@ from springtide.backends.spark.files import Folder
 from springtide.backends.spark.fusion import QueryPlan
 from springtide.backends.spark.hosts import Fleet
 from springtide.backends.spark.jvm.executors import Executor
-from springtide.backends.spark.jvm.running import checkpoint_root, counted, counted_by, state_root
+from springtide.backends.spark.jvm.running import checkpoint_root, counted, counted_by, source_offsets, state_root
 from springtide.backends.spark.jvm.state_places import StateStores, move, state_stores
 from springtide.backends.spark.jvm.tasks import shuffled_bytes
 from springtide.backends.spark.offsets import batch_offsets, edge_entries
@@ -66,6 +66,19 @@ class BatchRecord:
     routing: BatchRouting
     shard_bytes: FloatArray | None
     moved_shards: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TimedBatch:
+    """A batch that may have taken time of an interval, whether it is over or not.
+
+    `offsets`, where they were looked up: for each source, where the batch began, and what the source had then.
+    """
+
+    tag: str
+    routing: BatchRouting
+    started_s: float
+    offsets: Sequence[tuple[Any, Any]] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -125,6 +138,7 @@ class OperatorQuery:
         self._load_per_row = 0.0
         self._last_rows = 0.0
         self._records: deque[BatchRecord] = deque(maxlen=_KEPT_RECORDS)
+        self._now: TimedBatch | None = None  # the batch that runs
         self._ended = 0  # batches that have ended, in this run of the query
         self._began = 0
         self._last_begun = -1
@@ -265,6 +279,19 @@ class OperatorQuery:
         """The entry of an edge up to which batches have read."""
         return self._consumed.get(edge, 0)
 
+    @property
+    def now(self) -> TimedBatch | None:
+        """The batch that runs."""
+        return self._now
+
+    def timed_batches(self) -> list[TimedBatch]:
+        """Every batch that was not over, or not taken account of, at the last call of `take_records`."""
+        now = self._now  # first: a batch that ends meanwhile is among the records then
+        found = {r.tag: TimedBatch(r.tag, r.routing, r.started_s) for r in list(self._records)}
+        if now is not None:
+            found[now.tag] = now
+        return list(found.values())
+
     def take_records(self) -> list[BatchRecord]:
         """What the batches since the last call did; one that Spark has not given account of yet waits for the next call."""
         rows = None if self.wiring.writer is None or self._query is None else _rows_by_batch(self._query)
@@ -289,6 +316,7 @@ class OperatorQuery:
                 self.failure = reason(error)
                 raise
             finally:
+                self._now = None
                 self._ended += 1
 
     @contextmanager
@@ -312,6 +340,8 @@ class OperatorQuery:
         work = _Work(batch_id, f"springtide:{self.name}:{batch_id}", self._next_routing(), time.time())
         if self.plan.head.stateful:
             work.moved = self._move_shards(work.routing)
+        offsets = source_offsets(self._query) if wiring.source_names and self._query is not None else ()
+        self._now = TimedBatch(work.tag, work.routing, work.started_s, offsets)
         context = spark.sparkContext
         context.addJobTag(work.tag)
         context.setLocalProperty("spark.scheduler.pool", self.name)

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
+from springtide.backends.spark.jvm.running import silence
 from springtide.backends.spark.scaling import Scaling
 from springtide.errors import SpringtideError
 
@@ -81,6 +82,7 @@ def session(
     for key, value in {**chosen, **(settings or {})}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
+    silence(spark.sparkContext, _NOISY)
     try:
         yield spark
     finally:
@@ -90,6 +92,10 @@ def session(
 _OVERHEAD_MB = 424
 # Several JVMs on one machine: compiling to the last would take the cores from the work for minutes, and new executors from it.
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+# Spark goes on for seconds telling an executor that has been let go of what it should forget, and logs each as an error.
+_NOISY = "org.apache.spark.network.client.TransportClient"
 
 
 def check_session(spark: SparkSession, scaling: Scaling) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from pyspark import SparkContext
 from pyspark.sql import DataFrame, Observation, Row
 from pyspark.sql.streaming.query import StreamingQuery
 
-from springtide.backends.spark.jvm.scala import JavaObject
+from springtide.backends.spark.jvm.scala import JavaObject, jvm_of
 
 
 def counted(query: StreamingQuery, name: str) -> dict[str, Any] | None:
@@ -37,6 +38,24 @@ def counted_by(observation: Observation) -> Row | None:
     return Row(**observation.get)
 
 
+def source_offsets(query: StreamingQuery) -> list[tuple[Any, Any]]:
+    """For each source: where the batch that runs begins, and what the source had when it was planned."""
+    running = _running(query)
+    context = running.getLatestExecutionContext()
+    begins, had = context.startOffsets(), context.latestOffsets()
+    sources = running.sources()
+    found = []
+    for i in range(sources.size()):
+        source = sources.apply(i)
+        found.append((_offset(begins.get(source)), _offset(had.get(source))))
+    return found
+
+
+def _offset(option: JavaObject) -> Any:
+    offset = option.get() if option.isDefined() else None
+    return None if offset is None else json.loads(offset.json())
+
+
 def nodes_with_state(df: DataFrame) -> list[str]:
     """The parts of a streaming DataFrame's plan that keep state from batch to batch."""
     found: list[str] = []
@@ -57,6 +76,12 @@ def nodes_with_state(df: DataFrame) -> list[str]:
 
 
 _WITH_STATE = ("Aggregate", "Deduplicate", "DeduplicateWithinWatermark", "Distinct", "GlobalLimit")
+
+
+def silence(context: SparkContext, logger: str) -> None:
+    """Log nothing more under this name."""
+    log4j = jvm_of(context).org.apache.logging.log4j
+    log4j.core.config.Configurator.setLevel(logger, log4j.Level.OFF)
 
 
 def _execution(query: StreamingQuery) -> JavaObject:
