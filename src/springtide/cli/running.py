@@ -193,7 +193,8 @@ class _Line:
 
     def decision(self, _: Observation, decision: Any, actions: Any) -> None:
         if actions:
-            typer.echo(f"{'':11}{decision.reason}: {'; '.join(str(a) for a in actions)}", err=True)
+            why = "; ".join([decision.reason, *(str(w) for w in decision.why_not)])
+            typer.echo(f"{'':11}{why}: {'; '.join(str(a) for a in actions)}", err=True)
 
     def outcome(self, *_: object) -> None: ...
 

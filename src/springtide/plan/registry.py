@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from springtide.errors import SpringtideError, nearest
 from springtide.model.protocols import AnyPolicy, Policy
+from springtide.plan.guards.balance import Balanced
 from springtide.plan.guards.bounds import Bounded
 from springtide.plan.guards.confirmation import Confirmed
 from springtide.plan.guards.cooldown import Cooldown
@@ -40,7 +41,15 @@ class RegisteredGuard(Policy[Any], Protocol):
 
 
 _POLICIES: tuple[type[RegisteredPolicy], ...] = (Static, LocalThresholds, GlobalThresholds)
-_GUARDS: tuple[type[RegisteredGuard], ...] = (Bounded, Cooldown, Confirmed, ScaleDownWindow, TokenBucket, DryRun)
+_GUARDS: tuple[type[RegisteredGuard], ...] = (
+    Bounded,
+    Cooldown,
+    Confirmed,
+    ScaleDownWindow,
+    TokenBucket,
+    Balanced,
+    DryRun,
+)
 
 Registered = TypeVar("Registered")
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from springtide.model.allocation import Allocation
 from springtide.model.change import change
 from springtide.model.protocols import AnyPolicy
+from springtide.plan.guards.balance import Balanced
 from springtide.plan.guards.bounds import Bounded
 from springtide.plan.guards.confirmation import Confirmed
 from springtide.plan.guards.cooldown import Cooldown, Scope
@@ -27,6 +28,7 @@ GUARDS: dict[str, Guarding] = {
     "confirmation": lambda policy: Confirmed(policy, up=2, down=2),
     "scale-down-window": lambda policy: ScaleDownWindow(policy, window_s=50),
     "token-bucket": lambda policy: TokenBucket(policy, capacity=2, beta=0),
+    "balance": Balanced,
     "dry-run": DryRun,
     "nested": lambda policy: Bounded(
         ScaleDownWindow(Cooldown(TokenBucket(Confirmed(policy, up=1, down=2)), grace_s=30)), max_hosts=3
