@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test test-all lint bench clean jdk
+.PHONY: help setup demo test test-slow test-all lint bench clean jdk
 
 help:            ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -29,9 +29,12 @@ demo: setup      ## a bursty day, simulated: a table and a picture
 test: jdk setup  ## the test suite
 	@$(BIN)/python -m pytest -q -m 'not slow'
 
-test-all: jdk setup  ## the test suite, and the slow benchmarks checked against their bars
-	@$(BIN)/python -m pytest -q
+test-slow: jdk setup ## whole live runs: a policy up and down a trace, a killed driver, a killed worker (10 minutes)
+	@$(BIN)/python -m pytest -q -m slow
+
+test-all: test test-slow ## both, and the benchmarks checked against their bars (an hour)
 	@$(BIN)/springtide bench simulator --check
+	@$(BIN)/springtide bench spark --check
 
 lint: setup      ## style, types and layers
 	@$(BIN)/ruff check src tests
@@ -39,8 +42,9 @@ lint: setup      ## style, types and layers
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: setup     ## how fast the simulator is on this machine
+bench: jdk setup ## how fast the simulator is on this machine, and what changes cost on live Spark (40 minutes)
 	@$(BIN)/springtide bench simulator
+	@$(BIN)/springtide bench spark
 
 clean:           ## remove what make made
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import re
 import shlex
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).parent.parent
+SHORTER = {**os.environ, "CLICKS_TRACE": "generator:steps:levels=50/200,hold_s=5"}  # for the command that is live
 
 
 def commands() -> list[str]:
@@ -37,10 +39,20 @@ def test_there_are_commands():
 def test_every_command_of_the_readme_runs(folder):
     for command in commands():
         done = subprocess.run(
-            [sys.executable, "-m", "springtide", *shlex.split(command)], cwd=folder, capture_output=True, text=True, check=False
+            [sys.executable, "-m", "springtide", *shlex.split(command)],
+            cwd=folder,
+            env=SHORTER,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, f"springtide {command}\n{done.stderr}"
         assert done.stdout.strip(), command
+
+    check = [sys.executable, "examples/clicks.py"]  # is what the live one has counted right?
+    checked = subprocess.run(check, cwd=folder, env=SHORTER, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert checked.stdout.startswith("1,250 clicks on "), checked.stdout
 
 
 def test_every_page_that_is_linked_exists():

@@ -1,13 +1,10 @@
-"""`springtide run`: what is wrong is said in one line before Spark is started; a driver that is killed goes on where it was."""
+"""`springtide run` and `springtide reshard`: what is wrong is said in one line, before Spark is started."""
 
 from __future__ import annotations
 
-import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -70,38 +67,3 @@ def test_an_application_file_that_cannot_be_used_is_refused(tmp_path: Path, text
 
 def test_a_folder_that_is_not_an_operators_is_not_resharded(tmp_path: Path) -> None:
     assert "this is not an operator's folder" in said("reshard", tmp_path, "--shards", 4)
-
-
-@pytest.mark.spark
-@pytest.mark.slow
-def test_a_driver_that_is_killed_goes_on_from_its_folder(tmp_path: Path) -> None:
-    """SIGKILL in the middle, the same command again: the counts are those of all rows, once each."""
-    environment = {
-        "CLICKS_TRACE": "generator:steps:levels=200,hold_s=30",
-        "CLICKS_RESULTS": str(tmp_path / "results"),
-    }
-    command = ["run", CLICKS, "--folder", tmp_path / "app", "--hosts", "2:2", "--until-drained", "--interval", 2, "--json"]
-    first = springtide(*command, **environment)
-    wait_for(lambda: len(list((tmp_path / "app" / "per-page" / "checkpoint").glob("commits/[1-9]*"))) >= 2, first)
-    first.send_signal(signal.SIGKILL)
-    first.communicate()
-
-    second = springtide(*command, **environment)
-    out, err = second.communicate(timeout=300)
-    assert second.returncode == 0, err
-    (summary,) = json.loads(out)
-    assert summary["rows"]["backlog"] == 0
-
-    checked = subprocess.run(
-        [sys.executable, CLICKS], env={**os.environ, **environment}, capture_output=True, text=True, timeout=300, check=False
-    )
-    assert checked.returncode == 0, checked.stdout + checked.stderr
-    assert checked.stdout.startswith("6,000 clicks"), checked.stdout
-
-
-def wait_for(happened, process: subprocess.Popen[str], patience_s: float = 240.0) -> None:
-    deadline = time.monotonic() + patience_s
-    while not happened():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ from springtide.backends.spark.query import BatchRecord, OperatorQuery, TimedBat
 from springtide.backends.spark.routing import BatchRouting
 from springtide.model.application import Operator
 from springtide.model.observation import FloatArray, ShardLoads
+
+_NOTHING_COMES_S = 1.0  # a query that has begun no batch for so long after it could have has nothing to read
 
 
 @dataclass(kw_only=True, eq=False)
@@ -154,17 +157,18 @@ class OperatorMeter:
         silent: list[str] = []
         for name, log in self._query.wiring.upstream.items():
             waiting[name] = float(log.rows_between(self._query.consumed(name), log.last))
-        now = self._query.now
-        lags = _lags_at_end(self._query.progress()) if now is None else _lags(now.offsets)  # none before the first batch
+        now, progress = self._query.now, self._query.progress()
+        lags = _lags_at_end(progress) if now is None else _lags(now.offsets)  # none before the first batch
+        asked_s = now.started_s if now is not None else 0.0 if progress is None else _epoch_s(progress["timestamp"])
         for name, lag in zip(self._query.wiring.source_names, lags, strict=False):
             if lag is None:
                 silent.append(name)
                 waiting[name] = 0.0
-            elif now is None:
-                waiting[name] = lag.backlog
-            else:
-                self._heard[name] = heard_next(self._heard.get(name), lag, now.started_s)
-                waiting[name] = self._heard[name].backlog(now_s)
+                continue
+            heard = self._heard[name] = heard_next(self._heard.get(name), lag.offered, asked_s)
+            idle = now is None and self._query.idle_s(now_s) > _NOTHING_COMES_S
+            offered = lag.offered if idle else max(lag.offered, heard.offered_by(now_s))
+            waiting[name] = max(0.0, offered - lag.read)
         return waiting, silent
 
 
@@ -175,37 +179,38 @@ class Lag:
     offered: float
     read: float
 
-    @property
-    def backlog(self) -> float:
-        return max(0.0, self.offered - self.read)
-
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What a source said last, and how fast it grew before: it is asked between two batches only, and a batch may be long."""
+    """What a source had offered when it was asked last, and how fast that grew before: it is asked when a batch is planned
+    only, and a batch may be long."""
 
-    lag: Lag
+    offered: float
     at_s: float
     rows_per_s: float = 0.0
 
-    def backlog(self, now_s: float) -> float:
-        return self.lag.backlog + self.rows_per_s * max(0.0, now_s - self.at_s)
+    def offered_by(self, now_s: float) -> float:
+        return self.offered + self.rows_per_s * max(0.0, now_s - self.at_s)
 
 
-def heard_next(before: Heard | None, lag: Lag, at_s: float) -> Heard:
+def heard_next(before: Heard | None, offered: float, at_s: float) -> Heard:
     """
-    >>> first = heard_next(None, Lag(100.0, 90.0), at_s=10.0)
-    >>> second = heard_next(first, Lag(160.0, 100.0), at_s=12.0)
-    >>> second.rows_per_s, second.backlog(now_s=15.0)
-    (30.0, 150.0)
-    >>> heard_next(second, Lag(160.0, 100.0), at_s=12.0) is second
+    >>> first = heard_next(None, offered=100.0, at_s=10.0)
+    >>> second = heard_next(first, offered=160.0, at_s=12.0)
+    >>> second.rows_per_s, second.offered_by(now_s=15.0)
+    (30.0, 250.0)
+    >>> heard_next(second, offered=160.0, at_s=11.9) is second
     True
     """
-    if before is None or lag.offered < before.lag.offered:
-        return Heard(lag, at_s)
+    if before is None or offered < before.offered:
+        return Heard(offered, at_s)
     if at_s <= before.at_s:
         return before
-    return Heard(lag, at_s, (lag.offered - before.lag.offered) / (at_s - before.at_s))
+    return Heard(offered, at_s, (offered - before.offered) / (at_s - before.at_s))
+
+
+def _epoch_s(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
 
 
 def _lags_at_end(progress: Mapping[str, Any] | None) -> list[Lag | None]:

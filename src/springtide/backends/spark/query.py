@@ -139,6 +139,7 @@ class OperatorQuery:
         self._last_rows = 0.0
         self._records: deque[BatchRecord] = deque(maxlen=_KEPT_RECORDS)
         self._now: TimedBatch | None = None  # the batch that runs
+        self._over_s = 0.0  # when the last one was over
         self._ended = 0  # batches that have ended, in this run of the query
         self._began = 0
         self._last_begun = -1
@@ -284,6 +285,10 @@ class OperatorQuery:
         """The batch that runs."""
         return self._now
 
+    def idle_s(self, now_s: float) -> float:
+        """For how long a batch could have begun, and has not."""
+        return 0.0 if self._now is not None else now_s - self._over_s - self.wiring.trigger_s
+
     def timed_batches(self) -> list[TimedBatch]:
         """Every batch that was not over, or not taken account of, at the last call of `take_records`."""
         now = self._now  # first: a batch that ends meanwhile is among the records then
@@ -316,7 +321,7 @@ class OperatorQuery:
                 self.failure = reason(error)
                 raise
             finally:
-                self._now = None
+                self._now, self._over_s = None, time.time()
                 self._ended += 1
 
     @contextmanager
