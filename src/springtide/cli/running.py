@@ -179,6 +179,7 @@ class _Line:
 
     def __init__(self, live: LiveRun) -> None:
         self._slo_s = live.application.slo.latency_s
+        self._policy = live.policy_name
 
     def observation(self, observation: Observation) -> None:
         replicas = ", ".join(f"{name} {placed.replicas}" for name, placed in observation.observed.operators.items())
@@ -193,7 +194,8 @@ class _Line:
 
     def decision(self, _: Observation, decision: Any, actions: Any) -> None:
         if actions:
-            why = "; ".join([decision.reason, *(str(w) for w in decision.why_not)])
+            guards = (str(veto) for veto in decision.why_not if veto.who != self._policy)  # the policy's own are many
+            why = "; ".join([decision.reason, *guards])
             typer.echo(f"{'':11}{why}: {'; '.join(str(a) for a in actions)}", err=True)
 
     def outcome(self, *_: object) -> None: ...

@@ -84,6 +84,14 @@ def silence(context: SparkContext, logger: str) -> None:
     log4j.core.config.Configurator.setLevel(logger, log4j.Level.OFF)
 
 
+def without_local_checksums(context: SparkContext) -> None:
+    """Write files on the driver's own disk without a second file of checksums: Hadoop starts a process for each, to set its
+    permissions."""
+    jvm = jvm_of(context)
+    local = jvm.org.apache.hadoop.fs.FileSystem.getLocal(context._jsc.hadoopConfiguration())
+    local.setWriteChecksum(False)
+
+
 def _execution(query: StreamingQuery) -> JavaObject:
     return _running(query).lastExecution()
 
