@@ -92,7 +92,7 @@ def session(
 
 _OVERHEAD_MB = 424
 # Several JVMs on one machine: compiling to the last would take the cores from the work for minutes, and new executors from it.
-# Each file that Hadoop makes on a local disk takes a process (chmod): started the direct way, it takes half as long.
+# Each file that Hadoop makes on a local disk takes a process (chmod): VFORK starts it without a helper process in between.
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djdk.lang.Process.launchMechanism=VFORK"
 
 
