@@ -16,13 +16,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from springtide.backends.spark.application import Application, OnError, Save
+from springtide.backends.spark.counting import counting
 from springtide.backends.spark.edges.log import EdgeLog
 from springtide.backends.spark.edges.source import read_edge
 from springtide.backends.spark.files import Folder
 from springtide.backends.spark.fusion import QueryPlan, fused
 from springtide.backends.spark.hosts import Fleet
 from springtide.backends.spark.jvm.running import nodes_with_state
-from springtide.backends.spark.query import OperatorQuery, Wiring, counting
+from springtide.backends.spark.query import OperatorQuery, Wiring
 from springtide.backends.spark.restarting import RestartingQuery
 from springtide.backends.spark.scaling import Scaling
 from springtide.errors import SpringtideError

@@ -25,6 +25,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StructType
 
 from springtide.backends.spark.application import OnError, Save
+from springtide.backends.spark.counting import counts_name, ingested
 from springtide.backends.spark.dead_letters import isolate, reason, set_aside
 from springtide.backends.spark.edges.log import EdgeLog, WrittenFile
 from springtide.backends.spark.edges.writing import write_files
@@ -44,8 +45,6 @@ from springtide.model.application import Grouping
 from springtide.model.observation import FloatArray
 from springtide.monitor.ingest_times import IngestTimes, at_once, joined, nobody
 
-# Points at which the ingest times of a source's batch are taken, each standing for the same number of rows.
-_QUANTILES = [(i + 0.5) / 50 for i in range(50)]
 _KEPT_RECORDS = 10_000
 _SOURCES_WITHIN_S = 30.0
 _COMMIT_WITHIN_S = 10.0
@@ -356,9 +355,9 @@ class OperatorQuery:
             context.removeJobTag(work.tag)
         finished_s = time.time()
         self._consumed = after
-        rows_in, ingested = self._input_of(before, after, work.started_s)
+        rows_in, entered = self._input_of(before, after, work.started_s)
         if wiring.log is not None and not wiring.log.has(batch_id):
-            wiring.log.publish(batch_id, work.files, ingested)
+            wiring.log.publish(batch_id, work.files, entered)
             for reader in wiring.own_readers:
                 wiring.log.committed(reader, wiring.log.last)
         self._records.append(
@@ -370,7 +369,7 @@ class OperatorQuery:
                 rows_in=rows_in,
                 rows_out=rows_out,
                 rows_set_aside=work.set_aside,
-                ingested=ingested,
+                ingested=entered,
                 routing=work.routing,
                 shard_bytes=self._shard_bytes(df),
                 moved_shards=work.moved,
@@ -483,7 +482,7 @@ class OperatorQuery:
             counts = None if self._query is None else counted(self._query, counts_name(name))
             if counts and counts["rows"]:
                 rows += counts["rows"]
-                times.append(_ingested(counts, started_s))
+                times.append(ingested(counts, started_s))
         self._last_rows = rows
         return rows, joined(times) if times else nobody()
 
@@ -495,28 +494,6 @@ class OperatorQuery:
 def _rows_by_batch(query: StreamingQuery) -> dict[int, float]:
     """Rows read by each of the last batches, of which Spark keeps a fixed number."""
     return {progress["batchId"]: float(progress["numInputRows"]) for progress in query.recentProgress}
-
-
-def counts_name(source: str) -> str:
-    """The name under which a source's rows are counted in the plan of the query that reads it."""
-    return f"springtide:{source}"
-
-
-def counting(df: DataFrame, source: str, ingest_time: str | None) -> DataFrame:
-    """A source's rows, counted on their way, with the time at which they entered when a column tells it."""
-    metrics = [F.count(F.lit(1)).alias("rows")]
-    if ingest_time is not None:
-        entered = F.unix_micros(F.col(ingest_time).cast("timestamp"))
-        metrics.append(F.percentile_approx(entered, _QUANTILES, F.lit(1000)).alias("entered"))
-    return df.observe(counts_name(source), *metrics)
-
-
-def _ingested(counts: Mapping[str, Any], started_s: float) -> IngestTimes:
-    points = counts.get("entered")
-    if not points:
-        return at_once(started_s, counts["rows"])
-    times_s = np.array([float(p) for p in points]) / 1e6
-    return IngestTimes(times_s, np.full(len(times_s), counts["rows"] / len(times_s)))
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
-from springtide.backends.spark.jvm.running import silence, without_local_checksums
+from springtide.backends.spark.jvm.driver import silence, without_local_checksums
 from springtide.backends.spark.scaling import Scaling
 from springtide.errors import SpringtideError
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pyspark import SparkContext
 from pyspark.sql import DataFrame, Observation, Row
 from pyspark.sql.streaming.query import StreamingQuery
 
-from springtide.backends.spark.jvm.scala import JavaObject, jvm_of
+from springtide.backends.spark.jvm.scala import JavaObject
 
 
 def counted(query: StreamingQuery, name: str) -> dict[str, Any] | None:
@@ -76,20 +75,6 @@ def nodes_with_state(df: DataFrame) -> list[str]:
 
 
 _WITH_STATE = ("Aggregate", "Deduplicate", "DeduplicateWithinWatermark", "Distinct", "GlobalLimit")
-
-
-def silence(context: SparkContext, logger: str) -> None:
-    """Log nothing more under this name."""
-    log4j = jvm_of(context).org.apache.logging.log4j
-    log4j.core.config.Configurator.setLevel(logger, log4j.Level.OFF)
-
-
-def without_local_checksums(context: SparkContext) -> None:
-    """Write files on the driver's own disk without a second file of checksums: Hadoop starts a process for each, to set its
-    permissions."""
-    jvm = jvm_of(context)
-    local = jvm.org.apache.hadoop.fs.FileSystem.getLocal(context._jsc.hadoopConfiguration())
-    local.setWriteChecksum(False)
 
 
 def _execution(query: StreamingQuery) -> JavaObject:
