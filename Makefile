@@ -32,7 +32,7 @@ test: jdk setup  ## the test suite
 test-slow: jdk setup ## whole live runs: a policy up and down a trace, a killed driver, a killed worker (10 minutes)
 	@$(BIN)/python -m pytest -q -m slow
 
-test-all: test test-slow ## both, and the benchmarks checked against their bars (an hour)
+test-all: test test-slow ## both, and the benchmarks checked against their bars (more than an hour)
 	@$(BIN)/springtide bench simulator --check
 	@$(BIN)/springtide bench spark --check
 
@@ -42,7 +42,7 @@ lint: setup      ## style, types and layers
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: jdk setup ## how fast the simulator is on this machine, and what changes cost on live Spark (40 minutes)
+bench: jdk setup ## how fast the simulator is on this machine, and what changes cost on live Spark (more than half an hour)
 	@$(BIN)/springtide bench simulator
 	@$(BIN)/springtide bench spark
 

@@ -72,7 +72,10 @@ class LiveRun:
         backend.start()
         began(backend)
         try:
-            loop.run(backend, Everyone((totals, silence, *recorders)), for_s, over)
+            everyone = Everyone((totals, silence, *recorders))
+            loop.run(backend, everyone, for_s, over)
+            if not totals.points:  # it was told to stop before its first interval was over
+                everyone.observation(backend.observe())
         finally:
             backend.stop()
         about = About(

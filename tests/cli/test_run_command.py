@@ -42,6 +42,8 @@ def said(*arguments: object) -> str:
         ([CLICKS, "--start-hosts", "9"], "--start-hosts 9 is not between --hosts 1 and 4"),
         ([CLICKS, "--scaling", "elastik"], "did you mean 'elastic'?"),
         ([CLICKS, "--interval", "0"], "--interval must be above 0 s"),
+        ([CLICKS, "--interval", "nan"], "--interval must be above 0 s"),
+        ([CLICKS, "--for", "-3"], "--for must be above 0 s"),
         ([CLICKS, "--slo", "-1"], "latency_s must be above 0"),
         ([CLICKS, "--guard", "cooldwn"], "did you mean 'cooldown'?"),
     ],

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from springtide.backends.spark.application import Application
 from springtide.backends.spark.backend import SparkBackend, backend_for
+from springtide.backends.spark.controlled import Controlled
 from springtide.backends.spark.fusion import pool_of
 from springtide.backends.spark.scaling import Scaling
 from springtide.execute.diff import actions
@@ -103,6 +104,16 @@ class Drained:
         idle = all(o.backlog_rows == 0 and o.processed_rows == 0 for o in observation.operators.values())
         self.still = self.still + 1 if idle and self._left <= 0 else 0
         return self.still >= 2
+
+
+def wait_for_answer(running: Controlled, kept: Kept, truth: dict[tuple[object, ...], tuple[object, ...]]) -> None:
+    """Wait until what runs in the background has said what is true, and see that it still runs."""
+    patience = 150
+    while kept.latest() != truth and patience:
+        running.awaitTermination(1)
+        patience -= 1
+    assert running.isActive
+    assert kept.latest() == truth
 
 
 def random_allocation(rng: np.random.Generator, observation: Observation, shards: dict[str, int]) -> Allocation:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyspark.sql.functions as F
 import pytest
-from live_world import Kept, Load, answer
+from live_world import Kept, Load, answer, wait_for_answer
 from pyspark.sql import SparkSession
 
 import springtide
@@ -28,12 +28,7 @@ def test_a_query_keeps_its_plan_its_checkpoint_and_its_sink(spark: SparkSession,
         .start()
     )
     try:
-        deadline = 150
-        while kept.latest() != truth and deadline:
-            query.awaitTermination(1)
-            deadline -= 1
-        assert query.isActive
-        assert kept.latest() == truth
+        wait_for_answer(query, kept, truth)
     finally:
         query.stop()
     assert not query.isActive

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyspark.sql.functions as F
 import pytest
-from live_world import Kept, Load, answer
+from live_world import Kept, Load, answer, wait_for_answer
 from pyspark.cloudpickle import register_pickle_by_value
 from pyspark.sql import DataFrame, SparkSession
 
@@ -40,12 +40,7 @@ def test_an_application_runs_under_a_policy_in_a_session_that_goes_on_after_it(s
         counting(load, kept), spark, folder=tmp_path / "app", max_hosts=4, interval_s=1.0, slo_s=7, journal=journal
     )
     try:
-        patience = 150
-        while kept.latest() != truth and patience:
-            started.awaitTermination(1)
-            patience -= 1
-        assert started.isActive
-        assert kept.latest() == truth
+        wait_for_answer(started, kept, truth)
     finally:
         started.stop()
 

@@ -43,7 +43,7 @@ def spark(
         list[str] | None, typer.Option("--case", help="Only this case: pauses, chain, control or skew. May be repeated.")
     ] = None,
 ) -> None:
-    """Measure what changes cost on live Spark, and what they bring: on 4 executors of this machine, in about half an hour."""
+    """Measure what changes cost on live Spark, and what they bring: on 4 executors, in more than half an hour."""
     from springtide.benchmarks.spark.measuring import measure, table
 
     report = measure(case or (), quick=quick, say=lambda text: typer.echo(text, err=True))

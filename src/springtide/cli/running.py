@@ -118,8 +118,9 @@ def _live_run(wishes: Wishes) -> LiveRun:
     start = fewest if wishes.start_hosts is None else wishes.start_hosts
     if not fewest <= start <= most:
         raise SpringtideError(f"--start-hosts {start} is not between --hosts {fewest} and {most}")
-    if wishes.interval_s <= 0:
-        raise SpringtideError(f"--interval must be above 0 s, not {wishes.interval_s}")
+    for option, seconds in (("--interval", wishes.interval_s), ("--for", wishes.for_s)):
+        if seconds is not None and not (math.isfinite(seconds) and seconds > 0):
+            raise SpringtideError(f"{option} must be above 0 s, not {seconds:g}")
     policy = make_policy(wishes.policy, parse_assignments(wishes.parameters, "--set"))
     fused(application)  # what is wrong with it is said now
     return LiveRun(

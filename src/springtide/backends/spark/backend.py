@@ -164,8 +164,13 @@ class SparkBackend:
         return self._clock
 
     def start(self) -> None:
-        self._fleet.begin(self._requested.hosts)
-        self._deployment.start()
+        """Start everything, or nothing: a query that cannot be started takes those before it with it."""
+        try:
+            self._fleet.begin(self._requested.hosts)
+            self._deployment.start()
+        except BaseException:
+            self.stop()
+            raise
 
     def stop(self) -> None:
         """Stop every query after the batch it is in; the application can be started again from its folder."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -84,7 +84,10 @@ class Controlled:
         )
         self._error: Exception | None = None
         self._thread = threading.Thread(target=self._control, name="springtide", daemon=True)
-        backend.start()
+        with ExitStack() as undone:
+            undone.enter_context(self._recorder)
+            backend.start()
+            undone.pop_all()  # from here on the recorder is the thread's to close
         self._thread.start()
 
     def _control(self) -> None:
