@@ -115,5 +115,6 @@ class Controlled:
 
     def stop(self) -> None:
         """Stop after the batches that run."""
+        self.backend.clock.stop()
+        self._thread.join()  # the loop first: it acts on the hosts that stopping the queries lets go
         self.backend.stop()
-        self._thread.join()

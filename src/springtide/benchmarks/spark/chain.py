@@ -26,7 +26,7 @@ _WINDOW_S = 15.0
 
 
 def measure(bed: Bed) -> list[Figure]:
-    windows, warm_s = (1, 10.0) if bed.quick else (4, 45.0)
+    windows, warm_s = (1, 10.0) if bed.quick else (4, 90.0)
     with watched(bed, application, Scaling.ELASTIC) as running:
         bed.say(f"{CASE}: warming up")
         running.settle(at_least_s=warm_s)
