@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from springtide.analyze.demand import Flows, propagate
+from springtide.analyze.demand import Flows, gains
 from springtide.analyze.outcome import compare
 from springtide.execute.diff import actions
 from springtide.model.allocation import Pool
@@ -64,10 +64,14 @@ class ControlLoop:
 
     def _view(self, observation: Observation, flows: Flows) -> View:
         rates = {name: rows / observation.interval_s for name, rows in observation.source_rows.items()}
+        gained = gains(self.application, flows)
         return View(
             application=self.application,
             pool=self.pool,
             observation=observation,
-            demand_rows_per_s=propagate(self.application, rates, flows),
+            demand_rows_per_s={
+                o.name: sum(rate * gained[source][o.name] for source, rate in rates.items()) for o in self.application.operators
+            },
+            gains=gained,
             forecast=self.forecast(observation),
         )

@@ -17,7 +17,7 @@ from springtide.model.allocation import Allocation, HostType, OperatorAllocation
 from springtide.model.application import Application, Operator
 from springtide.model.decision import Decision
 from springtide.model.observation import FloatArray, HostState, OperatorObservation
-from springtide.model.protocols import AnyPolicy, View
+from springtide.model.protocols import AnyPolicy, Forecast, View
 
 INTERVAL_S = 20.0
 POOL = Pool(host=HostType(cores=4), min_hosts=1, max_hosts=10)
@@ -34,6 +34,7 @@ def view(
     pool: Pool = POOL,
     requested: Allocation | None = None,
     states: Mapping[str, HostState] | None = None,
+    forecast: Forecast | None = None,
 ) -> View:
     """One interval with everything where `placed` says; `states` names the hosts that are not simply running."""
     operators = {o.name: _operator(o, placed.operators[o.name], loads.get(o.name, 0.0)) for o in application.operators}
@@ -55,7 +56,10 @@ def view(
         operators=operators,
         hosts=hosts,
     )
-    return View(application=application, pool=pool, observation=seen, demand_rows_per_s={})
+    demand = {o.name: float(np.sum(loads.get(o.name, 0.0))) / o.service_time_s for o in application.operators}
+    rates = {name: rows / INTERVAL_S for name, rows in seen.source_rows.items()}
+    gains = {name: {o: d / (len(rates) * rate) for o, d in demand.items()} for name, rate in rates.items()}
+    return View(application=application, pool=pool, observation=seen, demand_rows_per_s=demand, gains=gains, forecast=forecast)
 
 
 def play(
@@ -107,7 +111,7 @@ def _operator(operator: Operator, placed: OperatorAllocation, load: float | Sequ
         interval_s=INTERVAL_S,
         utilisation=float(busy.mean()),
         replica_utilisation=busy,
-        shards=replace(even, busy_s=cores * INTERVAL_S),
+        shards=replace(even, rows=cores * INTERVAL_S / operator.service_time_s, busy_s=cores * INTERVAL_S),
     )
 
 

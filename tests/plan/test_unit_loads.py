@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from observations import INTERVAL_S, placed_on, replicas, shards, view
+from observations import placed_on, replicas, shards, view
 
 from factories import application, operator
 from springtide.model.application import Grouping
@@ -44,8 +44,9 @@ def test_memory_is_state_and_a_share_of_the_operators_own(seen: View) -> None:
 
 
 def test_network_is_what_the_rows_weigh(seen: View) -> None:
-    per_replica = 500 * 100 / INTERVAL_S
-    assert Loads(seen).of_operator("parse", PLACED.operators["parse"]).network_bytes_per_s.tolist() == [per_replica] * 2
+    rows_per_s = [500.0, 300.0]  # half a core and 0.3 of one, at 1 ms a row
+    found = Loads(seen).of_operator("parse", PLACED.operators["parse"]).network_bytes_per_s
+    assert found.tolist() == pytest.approx([rows * 100 for rows in rows_per_s])
 
 
 def test_replicas_that_are_only_requested_share_the_load_evenly(seen: View) -> None:

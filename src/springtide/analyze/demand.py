@@ -63,6 +63,11 @@ def propagate(
     return demand
 
 
+def gains(application: Application, flows: Flows | None = None) -> dict[str, dict[str, float]]:
+    """Rows offered to each operator for each row of each source: demand is linear in the sources' rates."""
+    return {source.name: propagate(application, {source.name: 1.0}, flows) for source in application.sources}
+
+
 def _correction(application: Application, operator: str, flows: Flows) -> float:
     """What the selectivities of an operator's edges are to be multiplied by."""
     said = sum(edge.selectivity for edge in application.outputs(operator))

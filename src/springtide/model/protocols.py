@@ -6,8 +6,8 @@ answer. A backend is a clock, `observe` and `apply`; the loop cannot tell the si
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from springtide.model.action import Action
@@ -32,17 +32,26 @@ class Forecast:
 @dataclass(frozen=True, kw_only=True, eq=False)
 class View:
     """All that a policy may look at. `demand_rows_per_s` is what each operator is offered once every row of the
-    present source rate has come through the DAG; `forecast` is absent when no model is to be trusted."""
+    present source rate has come through the DAG; `gains[source][operator]` is how much of that one row per second of a
+    source makes; `forecast` is absent when no model is to be trusted."""
 
     application: Application
     pool: Pool
     observation: Observation
     demand_rows_per_s: dict[str, float]
+    gains: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     forecast: Forecast | None = None
 
     @property
     def now_s(self) -> float:
         return self.observation.end_s
+
+    def demand_at(self, source_rates_per_s: Mapping[str, float]) -> dict[str, float]:
+        """Rows per second that each operator would be offered at other rates of the sources."""
+        return {
+            o.name: sum(rate * self.gains.get(source, {}).get(o.name, 0.0) for source, rate in source_rates_per_s.items())
+            for o in self.application.operators
+        }
 
     @property
     def requested(self) -> Allocation:
