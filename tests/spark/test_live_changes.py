@@ -162,6 +162,13 @@ def test_the_resource_centric_baseline_restarts_and_is_exact(spark: SparkSession
         change_to(backend, seen.requested, Allocation(hosts, {"sum": OperatorAllocation((hosts[0],) * 3, (0, 1, 2, 0))}))
         seen = wait_until(backend, lambda o: o.downtime_s > 0)
         assert seen.downtime_s > 0.5
+        fewer = Allocation(hosts, {"sum": OperatorAllocation((hosts[0],), (0, 0, 0, 0))})
+        change_to(backend, seen.requested, fewer)
+        seen = wait_until(backend, lambda o: o.downtime_s > 0)
+        # More and fewer at once: it finds as many partitions as it wants, beside the folders of those it had.
+        change_to(backend, seen.requested, Allocation(hosts, {"sum": OperatorAllocation((hosts[0],) * 2, (0, 1, 0, 1))}))
+        change_to(backend, backend.observe().requested, fewer)
+        wait_until(backend, lambda o: o.downtime_s > 0)
         wait_until(backend, lambda o: sum(r[0] for r in kept.latest().values()) == truth.count())
     assert kept.latest() == answer(sums(truth))
 

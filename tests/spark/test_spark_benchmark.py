@@ -126,7 +126,7 @@ class TestFigures:
     def test_the_table_names_bars_that_were_missed(self) -> None:
         found = figures([pause(ONE_SHARD, batch_s=2.5), pause(RESTART, idle_s=6.0)])
         report = Report(
-            machine="m", spark="4", executors="4", quick=True, load={"pauses": 0.0}, figures=found, within_bars=False
+            machine="m", spark="4", executors="4", quick=True, load={"pauses": 0.0}, figures=found, failed={}, within_bars=False
         )
 
         cells = [cell for column in table(report).columns for cell in column.cells]

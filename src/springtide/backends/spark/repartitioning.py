@@ -6,6 +6,8 @@ can, when it was our stop that kept the batch from beginning: that is noted in t
 
 from __future__ import annotations
 
+import json
+
 from pyspark.sql import SparkSession
 
 from springtide.backends.spark.files import Folder
@@ -25,6 +27,19 @@ def repartition(spark: SparkSession, checkpoint: Folder, partitions: int) -> Non
     unstarted = checkpoint.read_json(_UNSTARTED)
     may_skip = unstarted is not None and unstarted["batch"] == _last(checkpoint.folder("offsets"))
     spark._streamingCheckpointManager.repartition(checkpoint.uri, partitions, enforce_exactly_once_sink=not may_skip)
+
+
+def kept_partitions(checkpoint: Folder) -> int | None:
+    """How many partitions the state has as of the last committed batch; None while there is none.
+
+    Partitions that are no longer used leave their folders behind, so these cannot be counted.
+    """
+    committed = _last(checkpoint.folder("commits"))
+    planned = checkpoint.folder("offsets").read_text(str(committed)) if committed >= 0 else None
+    if planned is None:
+        return None
+    settings = json.loads(planned.splitlines()[1])["conf"]  # a version, what the batch was planned with, the offsets
+    return int(settings["spark.sql.shuffle.partitions"])
 
 
 def _last(folder: Folder) -> int:

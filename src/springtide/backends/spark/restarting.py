@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from springtide.backends.spark.dead_letters import reason
 from springtide.backends.spark.jvm.tasks import shuffled_bytes
 from springtide.backends.spark.query import OperatorQuery
-from springtide.backends.spark.repartitioning import repartition
+from springtide.backends.spark.repartitioning import kept_partitions, repartition
 from springtide.backends.spark.routing import BatchRouting
 from springtide.model.allocation import OperatorAllocation
 from springtide.model.observation import FloatArray
@@ -37,7 +37,8 @@ class RestartingQuery(OperatorQuery):
     def request(self, allocation: OperatorAllocation) -> None:
         before = self._requested.replicas
         super().request(_unrouted(allocation))
-        if self.plan.head.stateful and allocation.replicas != before and self._query is not None:
+        runs = self._query is not None or self._restarting.locked()
+        if self.plan.head.stateful and allocation.replicas != before and runs:
             threading.Thread(target=self._restart, name=f"restart-{self.name}", daemon=True).start()
 
     def _restart(self) -> None:
@@ -51,17 +52,13 @@ class RestartingQuery(OperatorQuery):
     def _restart_now(self) -> None:
         began_s = time.time()
         self.stop()
-        if self._kept_partitions() != self.partitions:
+        if kept_partitions(self.checkpoint) not in {None, self.partitions}:
             repartition(self._spark, self.checkpoint, self.partitions)
+        self._query = None  # it has not ended by itself
         self._stores, self._stopping = None, False
         self._shard_places.clear()
         self.start()
         self._downtime_s += time.time() - began_s
-
-    def _kept_partitions(self) -> int:
-        """The partitions of the checkpoint; those of the request when there is no state yet."""
-        folders = [name for name in self.checkpoint.folder("state/0").names() if name.isdigit()]
-        return len(folders) or self.partitions
 
     def take_downtime_s(self) -> float:
         taken, self._downtime_s = self._downtime_s, 0.0

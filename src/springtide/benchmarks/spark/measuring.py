@@ -28,7 +28,10 @@ CASES: dict[str, Callable[[Bed], list[Figure]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """`load` is the machine's mean number of running processes before each case: above 0, others were at work too."""
+    """`load` is the machine's mean number of running processes before each case: above 0, others were at work too.
+
+    A case that failed has no figures, and its error is in `failed`.
+    """
 
     machine: str
     spark: str
@@ -36,6 +39,7 @@ class Report:
     quick: bool
     load: dict[str, float]
     figures: list[Figure]
+    failed: dict[str, str]
     within_bars: bool
 
 
@@ -46,12 +50,17 @@ def measure(cases: Sequence[str] = (), *, quick: bool = False, say: Callable[[st
             raise SpringtideError(f"there is no case {name!r}; {nearest(name, CASES)}")
     figures: list[Figure] = []
     load: dict[str, float] = {}
+    failed: dict[str, str] = {}
     with _ended_politely():
         for name, case in CASES.items():
             if not cases or name in cases:
                 load[name] = os.getloadavg()[0]
-                with made_up(name, say, quick=quick) as bed:
-                    figures += case(bed)
+                try:
+                    with made_up(name, say, quick=quick) as bed:
+                        figures += case(bed)
+                except SpringtideError as error:  # what the other cases have taken half an hour to find is not thrown away
+                    failed[name] = str(error)
+                    say(f"{name}: failed: {error}")
     return Report(
         machine=f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores",
         spark=pyspark.__version__,
@@ -59,7 +68,8 @@ def measure(cases: Sequence[str] = (), *, quick: bool = False, say: Callable[[st
         quick=quick,
         load=load,
         figures=figures,
-        within_bars=all(f.met is not False for f in figures),
+        failed=failed,
+        within_bars=not failed and all(f.met is not False for f in figures),
     )
 
 
@@ -89,6 +99,9 @@ def table(report: Report) -> Table:
             spread = f"{_short(f.low)} to {_short(f.high)}" if len(f.samples) > 1 else ""
             bar = "" if f.bar is None else f"{f.bar} {'met' if f.met else 'missed'}"
             found.add_row(f.what, f"{_short(f.value)} {f.unit}", spread, str(len(f.samples)), bar)
+    for case, why in report.failed.items():
+        found.add_section()
+        found.add_row(f"[bold]{case}[/bold]: failed: {why}")
     return found
 
 

@@ -75,8 +75,8 @@ def session(
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.memory": "1g",
             "spark.ui.enabled": "false",
-            "spark.driver.extraJavaOptions": _QUICK,
-            "spark.executor.extraJavaOptions": _QUICK,
+            "spark.driver.extraJavaOptions": QUICK_JVM,
+            "spark.executor.extraJavaOptions": QUICK_JVM,
         }
     builder = SparkSession.builder.master(master).appName(name)
     for key, value in {**chosen, **(settings or {})}.items():
@@ -93,7 +93,7 @@ def session(
 _OVERHEAD_MB = 424
 # Several JVMs on one machine: compiling to the last would take the cores from the work for minutes, and new executors from it.
 # Each file that Hadoop makes on a local disk takes a process (chmod): VFORK starts it without a helper process in between.
-_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djdk.lang.Process.launchMechanism=VFORK"
+QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djdk.lang.Process.launchMechanism=VFORK"
 
 
 # Spark goes on for seconds telling an executor that has been let go of what it should forget, and logs each as an error.
