@@ -29,7 +29,7 @@ demo: setup      ## a bursty day, simulated: a table and a picture
 test: jdk setup  ## the test suite
 	@$(BIN)/python -m pytest -q -m 'not slow'
 
-test-slow: jdk setup ## whole live runs: a policy up and down a trace, a killed driver, a killed worker (10 minutes)
+test-slow: jdk setup ## whole live runs: a policy up and down a trace, killed drivers, workers and executors (15 minutes)
 	@$(BIN)/python -m pytest -q -m slow
 
 test-all: test test-slow ## both, and the benchmarks checked against their bars (more than an hour)

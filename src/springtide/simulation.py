@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from springtide.backends.simulator.backend import SimulatorBackend
 from springtide.backends.simulator.settings import SimulatorSettings
-from springtide.loop import ControlLoop
+from springtide.forecast.foresight import Foresight
+from springtide.forecast.online import OnlineForecaster
+from springtide.loop import ControlLoop, no_forecast
 from springtide.model.allocation import Allocation, Pool
 from springtide.model.application import Application, Operator
-from springtide.model.protocols import AnyPolicy, Recorder
-from springtide.plan.parameters import parameters_of
+from springtide.model.observation import FloatArray, Observation
+from springtide.model.protocols import AnyPolicy, Forecast, Recorder
+from springtide.plan.parameters import parameters_of, wants
 from springtide.recording import Everyone
 from springtide.report.summary import About, Point, RunSummary, RunTotals
 from springtide.workload.traces import Trace
@@ -47,10 +50,22 @@ class Simulation:
             pool=self.pool,
             policy=self.policy,
             interval_s=self.settings.interval_s,
+            forecast=self._forecast(rows),
         )
         loop.run(backend, Everyone((totals, *recorders)), backend.duration_s)
         summary = totals.summary(self._about(), backend.latency_of_run(), time.perf_counter() - began_s)
         return summary, totals.points
+
+    def _forecast(self, rows: FloatArray) -> Callable[[Observation], Forecast | None]:
+        """What the policy wants to know of the future: nothing, a forecast, or the future itself."""
+        if wants(self.policy, "foresees"):
+            return Foresight(
+                {source.name: counts for source, counts in zip(self.application.sources, rows, strict=True)},
+                step_s=self.settings.step_s,
+                interval_s=self.settings.interval_s,
+                burst_s=self.application.slo.latency_s,
+            )
+        return OnlineForecaster(self.settings.interval_s) if wants(self.policy, "looks_ahead") else no_forecast
 
     def _about(self) -> About:
         return About(

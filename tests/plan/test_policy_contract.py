@@ -32,6 +32,16 @@ EAGER: Mapping[str, Mapping[str, object]] = {
     "static": {"replicas": 3, "hosts": 2},
     "local-thresholds": {"consecutive": 1, "grace_s": 0},
     "global-thresholds": {"consecutive": 1, "grace_s": 0},
+    "sarsa": {"consecutive": 1, "grace_s": 0, "impact": 0.9},
+    "hierarchical": {"capacity": 9, "tokens_per_minute": 60, "beta": 0, "seed": 3},
+    "elastic-executors": {"executors": 3, "t_max_s": 0.002, "phi_bytes_per_s": 1000},
+    "naive-ec": {"executors": 2, "t_max_s": 0.002, "theta": 1.0},
+    "resource-centric": {"t_max_s": 0.002, "theta": 1.0},
+    "ds2": {"metrics_window_s": 0, "stabilisation_interval_s": 0, "scale_down_interval_s": 0},
+    "hpa": {"scale_down_window_s": 0},
+    "spark-dynamic-allocation": {"executor_idle_timeout_s": 20},
+    "dabs": {"window": 2, "upper": 0.6, "lower": 0.3},
+    "cost-balance": {"horizon": 2, "window": 2, "reroute_price": 100_000},
 }
 BOTH = [(name, {}) for name in policies()] + [(name, parameters) for name, parameters in EAGER.items()]
 every_policy = pytest.mark.parametrize("name", policies())

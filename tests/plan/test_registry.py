@@ -23,7 +23,8 @@ class _Switch:
 
 def test_every_policy_and_guard_is_known_by_its_name() -> None:
     assert set(policies()) >= {"static", "local-thresholds", "global-thresholds"}
-    assert set(guards()) == {"bounds", "cooldown", "confirmation", "scale-down-window", "token-bucket", "balance", "dry-run"}
+    limits = {"bounds", "cooldown", "confirmation", "scale-down-window", "token-bucket", "gain-cost"}
+    assert set(guards()) == limits | {"balance", "dry-run"}
     assert all(known.name == name and known.summary for name, known in {**policies(), **guards()}.items())
 
 

@@ -124,6 +124,7 @@ def test_rows_without_state_are_grouped_as_asked(spark: SparkSession, tmp_path: 
         assert sorted(r["row"] for batch in kept.batches.values() for r in batch) == expected
 
 
+@pytest.mark.slow
 def test_shards_are_fixed_until_they_are_resharded(spark: SparkSession, tmp_path: Path, monkeypatch) -> None:
     load, kept = Load("generator:steps:levels=200,hold_s=5", max_rows_per_batch=100), Kept()
     truth = load.batch(spark)
@@ -153,6 +154,7 @@ class _lent:
     def __exit__(self, *_: object) -> None: ...
 
 
+@pytest.mark.slow
 def test_the_resource_centric_baseline_restarts_and_is_exact(spark: SparkSession, tmp_path: Path) -> None:
     load, kept = Load("generator:steps:levels=200,hold_s=6", max_rows_per_batch=100), Kept()
     truth = load.batch(spark)

@@ -40,6 +40,7 @@ def truth_of(load: Load, spark: SparkSession) -> dict[tuple[object, ...], tuple[
     return answer(sums(load.batch(spark).where("value % 3 != 0")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how_many", [1, 2], ids=["an executor", "all executors of the application"])
 def test_executors_are_killed_in_the_middle_of_a_batch(spark: SparkSession, tmp_path: Path, how_many: int) -> None:
     load, kept = Load("generator:steps:levels=200,hold_s=8", max_rows_per_batch=80), Kept()
@@ -117,6 +118,7 @@ def test_a_failing_function_stops_its_operator_with_its_own_error_and_the_others
     assert all(whole[row] % 50 for row in sent), "no batch is handed on in part"
 
 
+@pytest.mark.slow
 def test_a_poison_row_is_set_aside_with_the_reason(spark: SparkSession, tmp_path: Path) -> None:
     load, kept = Load("generator:steps:levels=100,hold_s=3", max_rows_per_batch=150), Kept()
     app = Application("poison")

@@ -70,6 +70,7 @@ with StandaloneCluster(workers=1):
 """
 
 
+@pytest.mark.slow
 def test_a_host_vanishes_and_the_job_goes_on_then_the_program_is_killed_and_nothing_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,6 +34,22 @@ def simulator(
         raise typer.Exit(1)
 
 
+@app.command("policies")
+def policies(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer decisions, no larger sizes: to try it out.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Exit with code 1 when a figure is above its bar.")] = False,
+    policy: Annotated[list[str] | None, typer.Option("--policy", help="Only this policy. May be repeated.")] = None,
+) -> None:
+    """Measure how long one decision of every policy takes, and how that grows: in some six minutes."""
+    from springtide.benchmarks.policies.measuring import measure, table
+
+    report = measure(policy or (), quick=quick, say=lambda text: typer.echo(text, err=True))
+    _print(report, as_json, table)
+    if check and not report.within_bars:
+        raise typer.Exit(1)
+
+
 @app.command("spark")
 def spark(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,

@@ -14,7 +14,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from springtide import __version__
-from springtide.cli import bench, demo, explain, policies, simulate
+from springtide.cli import bench, compare, demo, explain, policies, simulate
 from springtide.cli import run as live
 from springtide.errors import SpringtideError
 
@@ -28,6 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("simulate")(simulate.simulate)
+app.command("compare")(compare.compare)
 app.command("run")(live.run)
 app.command("reshard")(live.reshard)
 app.command("explain")(explain.explain)

@@ -1,8 +1,10 @@
-"""Options of several commands, and the small languages in them: `key=value` and `guard:key=value,key=value`."""
+"""Options of several commands, and the small languages in them: `key=value`, `guard:key=value,key=value`, and `7d`."""
 
 from __future__ import annotations
 
-from springtide.errors import SpringtideError
+import math
+
+from springtide.errors import SpringtideError, nearest
 from springtide.model.protocols import AnyPolicy
 from springtide.plan.registry import make_guard
 
@@ -21,6 +23,40 @@ def parse_assignments(texts: list[str], option: str) -> dict[str, str]:
             raise SpringtideError(f"{option} {text!r}: {name} is given twice")
         found[name] = value
     return found
+
+
+def parameters_for(policy: str, policies: list[str], texts: list[str]) -> dict[str, str]:
+    """What `--set` says of a policy: `NAME=VALUE` is for every policy, `POLICY.NAME=VALUE` for that one.
+
+    >>> parameters_for("static", ["static", "local-thresholds"], ["static.hosts=3", "local-thresholds.upper=0.9"])
+    {'hosts': '3'}
+    """
+    found = {}
+    for name, value in parse_assignments(texts, "--set").items():
+        owner, dot, own_name = name.rpartition(".")
+        if dot and owner not in policies:
+            raise SpringtideError(f"--set {name}={value}: {owner!r} is not among the policies; {nearest(owner, policies)}")
+        if not dot or owner == policy:
+            found[own_name] = value
+    return found
+
+
+def parse_duration_s(text: str, option: str) -> float:
+    """
+    >>> parse_duration_s("7d", "--longest"), parse_duration_s("1.5h", "--longest"), parse_duration_s("90", "--longest")
+    (604800.0, 5400.0, 90.0)
+    """
+    number, unit_s = (text[:-1], _UNITS_S[text[-1]]) if text[-1:] in _UNITS_S else (text, 1.0)
+    try:
+        seconds = float(number) * unit_s
+    except ValueError:
+        seconds = math.nan
+    if not (math.isfinite(seconds) and seconds > 0):
+        raise SpringtideError(f"{option} {text!r}: write a time above 0, such as 7d, 12h, 30m or 90s")
+    return seconds
+
+
+_UNITS_S = {"d": 86_400.0, "h": 3600.0, "m": 60.0, "s": 1.0}
 
 
 def guarded(policy: AnyPolicy, guards: list[str]) -> AnyPolicy:

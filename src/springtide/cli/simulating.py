@@ -15,10 +15,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from springtide.applications.pipeline import pipeline
 from springtide.backends.simulator.compiling import is_compiled
 from springtide.backends.simulator.settings import SimulatorSettings
-from springtide.cli.options import guarded, parse_assignments
+from springtide.cli.options import guarded, parameters_for
 from springtide.cli.results import Output, check_plot_path, draw, show
 from springtide.config import ApplicationFile, build, read_application
-from springtide.errors import SpringtideError, nearest
+from springtide.errors import SpringtideError
 from springtide.journal.from_model import application_record, policy_record
 from springtide.journal.records import RunRecord
 from springtide.journal.writing import JournalWriter
@@ -90,7 +90,7 @@ def _trace(spec: str, wishes: Wishes) -> Trace:
 
 
 def _simulation(trace: Trace, described: ApplicationFile | None, policy_name: str, wishes: Wishes) -> Simulation:
-    policy = make_policy(policy_name, _parameters_of(policy_name, wishes))
+    policy = make_policy(policy_name, parameters_for(policy_name, wishes.policies, wishes.parameters))
     if described is None:
         application, pool, settings = pipeline(_busiest_minute_per_s(trace)), Pool(), SimulatorSettings()
     else:
@@ -112,22 +112,8 @@ def _simulation(trace: Trace, described: ApplicationFile | None, policy_name: st
     )
 
 
-def _parameters_of(policy_name: str, wishes: Wishes) -> dict[str, str]:
-    """`NAME=VALUE` is for every policy, `POLICY.NAME=VALUE` for that one."""
-    found = {}
-    for name, value in parse_assignments(wishes.parameters, "--set").items():
-        owner, dot, own_name = name.rpartition(".")
-        if dot and owner not in wishes.policies:
-            raise SpringtideError(
-                f"--set {name}={value}: {owner!r} is not among the policies; {nearest(owner, wishes.policies)}"
-            )
-        if not dot or owner == policy_name:
-            found[own_name] = value
-    return found
-
-
 def _busiest_minute_per_s(trace: Trace) -> float:
-    return trace.resampled(max(60.0, trace.step_s)).peak_rate_per_s
+    return trace.peak_rate_over(60.0)
 
 
 def _say_default(simulation: Simulation) -> None:
@@ -142,9 +128,7 @@ def _say_default(simulation: Simulation) -> None:
 def run_all(simulations: list[Simulation], journal: Path | None = None) -> list[tuple[RunSummary, list[Point]]]:
     """Run one simulation after the other, with a progress bar."""
 
-    if not is_compiled():
-        typer.echo("Compiling the simulator: this happens once and takes 15 to 25 s.", err=True)
-        compile_simulator()
+    compile_once()
     results = []
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn())
     console = Console(stderr=True)
@@ -161,6 +145,13 @@ def run_all(simulations: list[Simulation], journal: Path | None = None) -> list[
                     writer.end(summary.duration_s, dataclasses.asdict(summary))
             results.append((summary, points))
     return results
+
+
+def compile_once() -> None:
+    """Compile the simulator if no earlier run has, and say so."""
+    if not is_compiled():
+        typer.echo("Compiling the simulator: this happens once and takes 15 to 25 s.", err=True)
+        compile_simulator()
 
 
 def _open_journal(path: Path, simulation: Simulation) -> JournalWriter:

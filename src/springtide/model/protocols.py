@@ -18,15 +18,23 @@ from springtide.model.observation import FloatArray, Observation
 
 Memory = TypeVar("Memory")
 
+FORESIGHT = "foresight"  # the model of a forecast that is the future itself
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Forecast:
-    """Rates in rows per second of each source's next intervals: `mean[k]` is k + 1 intervals ahead."""
+    """Rates in rows per second of each source's next intervals: `mean[k]` is k + 1 intervals ahead.
+
+    `upper` is a high quantile. A model that knows more of the distribution gives more of it: `quantiles[source][i]` are the
+    rates that will be exceeded with the probability 1 - `levels[i]`.
+    """
 
     interval_s: float
     model: str
     mean: dict[str, FloatArray]
     upper: dict[str, FloatArray]
+    levels: tuple[float, ...] = ()
+    quantiles: dict[str, FloatArray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -45,6 +45,12 @@ def parameters_of(policy: AnyPolicy) -> dict[str, object]:
     return parameters_of(inside) | ({f"{guard}.{name}": value for name, value in own.items()} or {guard: True})
 
 
+def wants(policy: AnyPolicy, what: str) -> bool:
+    """Whether a policy, or the one inside its guards, says that it wants to know of the future (`looks_ahead`, `foresees`)."""
+    inside: AnyPolicy | None = getattr(policy, "policy", None)
+    return bool(getattr(type(policy), what, False)) or (inside is not None and wants(inside, what))
+
+
 def _convert(value: object, wanted: type[Any], where: str) -> object:
     choices = get_args(wanted) or (wanted,)
     for choice in choices:

@@ -17,12 +17,28 @@ from springtide.plan.guards.bounds import Bounded
 from springtide.plan.guards.confirmation import Confirmed
 from springtide.plan.guards.cooldown import Cooldown
 from springtide.plan.guards.dry_run import DryRun
+from springtide.plan.guards.gain_cost import GainCost
 from springtide.plan.guards.scale_down_window import ScaleDownWindow
 from springtide.plan.guards.token_bucket import TokenBucket
 from springtide.plan.parameters import converted
+from springtide.plan.policies.cost_balance import CostBalance
+from springtide.plan.policies.dabs import Dabs
+from springtide.plan.policies.ds2 import Ds2
+from springtide.plan.policies.elastic_executors import ElasticExecutors
 from springtide.plan.policies.global_thresholds import GlobalThresholds
+from springtide.plan.policies.hierarchical import Hierarchical
+from springtide.plan.policies.hpa import HorizontalPodAutoscaler
 from springtide.plan.policies.local_thresholds import LocalThresholds
+from springtide.plan.policies.naive_ec import NaiveEC
+from springtide.plan.policies.oracle import Oracle
+from springtide.plan.policies.predictive import Predictive
+from springtide.plan.policies.proactive import Proactive
+from springtide.plan.policies.reactive import Reactive
+from springtide.plan.policies.resource_centric import ResourceCentric
+from springtide.plan.policies.sarsa import Sarsa
+from springtide.plan.policies.spark_dynamic_allocation import SparkDynamicAllocation
 from springtide.plan.policies.static import Static
+from springtide.plan.policies.tide import Tide
 
 
 class RegisteredPolicy(Policy[Any], Protocol):
@@ -40,13 +56,33 @@ class RegisteredGuard(Policy[Any], Protocol):
     summary: ClassVar[str]
 
 
-_POLICIES: tuple[type[RegisteredPolicy], ...] = (Static, LocalThresholds, GlobalThresholds)
+_POLICIES: tuple[type[RegisteredPolicy], ...] = (
+    Static,
+    LocalThresholds,
+    GlobalThresholds,
+    Sarsa,
+    Hierarchical,
+    Predictive,
+    Dabs,
+    Reactive,
+    Proactive,
+    CostBalance,
+    ElasticExecutors,
+    NaiveEC,
+    ResourceCentric,
+    Ds2,
+    SparkDynamicAllocation,
+    HorizontalPodAutoscaler,
+    Oracle,
+    Tide,
+)
 _GUARDS: tuple[type[RegisteredGuard], ...] = (
     Bounded,
     Cooldown,
     Confirmed,
     ScaleDownWindow,
     TokenBucket,
+    GainCost,
     Balanced,
     DryRun,
 )

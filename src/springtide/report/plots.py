@@ -1,6 +1,6 @@
 """Runs as pictures: load, backlog, latency against the SLO, hosts and replicas over time.
 
-This is the only module that imports matplotlib: import it when something is to be drawn, not before.
+This module imports matplotlib, which takes a second: import it when something is to be drawn, not before.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from springtide.report.tables import did
 
 
 def plot_runs(runs: Sequence[tuple[RunSummary, list[Point]]], path: Path) -> None:
-    """Draw all runs into one picture; the file appears whole or not at all."""
+    """Draw all runs into one picture."""
     figure = Figure(figsize=(11, 12), layout="constrained")
     axes = figure.subplots(5, 1, sharex=True)
     longest_s = max(summary.duration_s for summary, _ in runs)
@@ -32,7 +32,7 @@ def plot_runs(runs: Sequence[tuple[RunSummary, list[Point]]], path: Path) -> Non
     who = "each policy" if len(runs) > 1 else "the policy"
     title = f"{runs[0][0].application}: what {who} {did([summary for summary, _ in runs])}"
     figure.legend(handles, names, loc="outside upper center", ncols=2, fontsize="small", title=title, frameon=False)
-    _write_whole(figure, path)
+    write_whole(figure, path)
 
 
 def _draw_run(axes: Sequence[Axes], summary: RunSummary, points: list[Point], unit_s: float, colour: str) -> None:
@@ -77,7 +77,8 @@ def _label(axes: Sequence[Axes], runs: Sequence[tuple[RunSummary, list[Point]]],
     resources.yaxis.set_major_locator(MaxNLocator(integer=True))
 
 
-def _write_whole(figure: Figure, path: Path) -> None:
+def write_whole(figure: Figure, path: Path) -> None:
+    """Write a picture; the file appears whole or not at all."""
     handle, temporary = tempfile.mkstemp(dir=path.absolute().parent, suffix=path.suffix)
     os.close(handle)
     try:

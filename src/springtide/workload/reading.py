@@ -52,14 +52,19 @@ def read_trace(
     table = open_table(Path(path))
     time_at = _position(table, time_column, TIME_COLUMNS, "--time-column")
     amount_at, are_rates = _amount_position(table, count_column, rate_column)
-    times, amounts = table.column(time_at), table.column(amount_at)
-    require(len(times) > 1, f"{table.file}: has a single row, which does not tell how long a step is; give at least two")
+    name = name_without_suffix(table.file)
+    return trace_of(name, table.column(time_at), table.column(amount_at), are_rates=are_rates)
+
+
+def trace_of(name: str, times: Column, amounts: Column, *, are_rates: bool = False) -> Trace:
+    """The trace of a column of times and one of counts, or of rates."""
+    require(len(times) > 1, f"{times.file}: has a single row, which does not tell how long a step is; give at least two")
     when = times.times()
     step_s, indices = _grid(times, when.offsets_s)
     counts = amounts.amounts() * (step_s if are_rates else 1.0)
     steps = int(indices[-1]) + 1
     return Trace(
-        name=name_without_suffix(table.file),
+        name=name,
         step_s=step_s,
         counts=np.interp(np.arange(steps), indices, counts),
         start=when.start,

@@ -80,6 +80,14 @@ class Trace:
     def peak_rate_per_s(self) -> float:
         return float(self.counts.max()) / self.step_s
 
+    def peak_rate_over(self, window_s: float) -> float:
+        """The rate of the busiest window, of those that follow one another from the start; no window is below a step.
+
+        >>> Trace(name="lunch", step_s=1.0, counts=np.array([0.0, 4.0, 3.0, 3.0])).peak_rate_over(2.0)
+        3.0
+        """
+        return self.resampled(max(window_s, self.step_s)).peak_rate_per_s
+
     def resampled(self, step_s: float) -> Trace:
         """The same rows in steps of another length: rows are taken to arrive evenly within a step.
 

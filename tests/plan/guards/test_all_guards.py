@@ -15,6 +15,7 @@ from springtide.plan.guards.bounds import Bounded
 from springtide.plan.guards.confirmation import Confirmed
 from springtide.plan.guards.cooldown import Cooldown, Scope
 from springtide.plan.guards.dry_run import DryRun
+from springtide.plan.guards.gain_cost import GainCost
 from springtide.plan.guards.scale_down_window import ScaleDownWindow
 from springtide.plan.guards.token_bucket import TokenBucket
 
@@ -28,6 +29,7 @@ GUARDS: dict[str, Guarding] = {
     "confirmation": lambda policy: Confirmed(policy, up=2, down=2),
     "scale-down-window": lambda policy: ScaleDownWindow(policy, window_s=50),
     "token-bucket": lambda policy: TokenBucket(policy, capacity=2, beta=0),
+    "gain-cost": lambda policy: GainCost(policy, capacity=2, beta=0),
     "balance": Balanced,
     "dry-run": DryRun,
     "nested": lambda policy: Bounded(
@@ -89,7 +91,7 @@ def test_every_guard_has_its_say() -> None:
     ]
 
 
-@pytest.mark.parametrize("guard", [Bounded, Confirmed, Cooldown, DryRun, ScaleDownWindow, TokenBucket])
+@pytest.mark.parametrize("guard", [Bounded, Confirmed, Cooldown, DryRun, GainCost, ScaleDownWindow, TokenBucket])
 def test_a_guard_has_a_name_and_a_summary(guard: type) -> None:
     assert guard.name == guard(Scripted((placed(1),))).name  # type: ignore[attr-defined]
     assert guard.summary  # type: ignore[attr-defined]

@@ -1,1 +1,1 @@
-"""What the two threshold policies share: judging hosts, relocating what is on them, resizing operators, saying why."""
+"""What the policies that act on hosts share: judging hosts, relocating what is on them, resizing operators, saying why."""

@@ -24,6 +24,7 @@ from typing import ClassVar
 
 from springtide.errors import require
 from springtide.model.allocation import Allocation
+from springtide.model.application import Application
 from springtide.model.change import change
 from springtide.model.observation import HostState
 from springtide.model.protocols import View
@@ -131,7 +132,7 @@ def after_change(view: View, memory: ThresholdMemory, grace_s: float) -> Thresho
     streaks, operator_streaks = memory.streaks, memory.operator_streaks
     if memory.requested is not None and memory.requested is not view.requested:
         difference = change(memory.requested, view.requested)
-        touched = _touched_hosts(view, memory.requested, difference.operators) | {*difference.hosts_added}
+        touched = touched_hosts(view.application, memory.requested, view.requested)
         grace_until_s |= dict.fromkeys(sorted(touched), memory.decided_s + grace_s)
         changed = touched | {*difference.hosts_released}
         streaks = _without(streaks, {*changed, AVERAGE} if changed else ())
@@ -148,13 +149,14 @@ def after_change(view: View, memory: ThresholdMemory, grace_s: float) -> Thresho
     )
 
 
-def _touched_hosts(view: View, before: Allocation, operators: Iterable[str]) -> set[str]:
-    """The hosts that gave or received a unit. Replicas that came or went are not counted: no state moved with them."""
-    touched: set[str] = set()
-    for name in operators:
-        operator = view.application.operator(name)
+def touched_hosts(application: Application, before: Allocation, after: Allocation) -> set[str]:
+    """The hosts that gave or received a unit, and new ones. Replicas that came or went are not counted: no state moved."""
+    difference = change(before, after)
+    touched = set(difference.hosts_added)
+    for name in difference.operators:
+        operator = application.operator(name)
         old = unit_hosts(operator, before.operators[name])
-        new = unit_hosts(operator, view.requested.operators[name])
+        new = unit_hosts(operator, after.operators[name])
         touched.update(host for pair in zip(old, new, strict=False) if pair[0] != pair[1] for host in pair)
     return touched
 

@@ -26,10 +26,10 @@ def respond(view: View, memory: ThresholdMemory, marked: Marked, thresholds: Thr
     relocated = _relocated(loads, memory, marked, thresholds)
     streaks = counted(memory.operator_streaks, replica_verdicts(view, thresholds))
     resized = resize(loads, relocated.allocation, streaks, thresholds)
-    planned, restored = _restored(view, resized.allocation)
+    planned, additions = restored(view, resized.allocation)
     decision = Decision(
         planned=planned,
-        reason=_reason(marked, relocated, (*resized.steps, *restored)),
+        reason=_reason(marked, relocated, (*resized.steps, *additions)),
         expected=Expectation(utilisation=loads.highest_utilisation(planned)),
         why_not=(*relocated.why_not, *resized.why_not),
     )
@@ -42,7 +42,7 @@ def respond(view: View, memory: ThresholdMemory, marked: Marked, thresholds: Thr
     return decision, memory
 
 
-def _restored(view: View, allocation: Allocation) -> tuple[Allocation, tuple[str, ...]]:
+def restored(view: View, allocation: Allocation) -> tuple[Allocation, tuple[str, ...]]:
     """With new hosts in place of lost ones, where fewer are left than the pool keeps at least."""
     missing = view.pool.min_hosts - len(allocation.hosts)
     if missing <= 0:

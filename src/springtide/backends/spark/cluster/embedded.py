@@ -32,6 +32,8 @@ SETTINGS: Mapping[str, str] = {
     "spark.locality.wait.rack": "0s",
     # Queries of one application share slots evenly, instead of the first taking all.
     "spark.scheduler.mode": "FAIR",
+    # A Python worker has 15 s to connect otherwise, which a machine that is busy for a moment does not keep.
+    "spark.python.authenticate.socketTimeout": "60s",
     "spark.dynamicAllocation.enabled": "false",
     "spark.sql.adaptive.enabled": "false",
     # What the status store keeps: enough for an interval, however long the run.

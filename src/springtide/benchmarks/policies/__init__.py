@@ -1,0 +1,1 @@
+"""How long policies take to decide."""

@@ -1,0 +1,1 @@
+"""Forecasts of source rates: what is foreseen, from what has been."""

@@ -1,0 +1,1 @@
+"""Decisions over a horizon: what being late costs, and the cheapest way through the sizes of the next intervals."""

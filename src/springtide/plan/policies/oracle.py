@@ -1,0 +1,113 @@
+"""What could be reached at most: knows the future of the trace, and goes the cheapest way through it.
+
+The cost of a run is what it is for `tide` (see `horizon`): core-seconds of hosts, what hosts cost while they start and go, a
+price for every change because shards are re-routed, and the work that comes too late at the price that the objective sets. The
+way through all intervals of the trace is found once, exactly, by dynamic programming over the number of hosts.
+
+Replicas need no dimension of their own: inside a host they cost nothing (PSPS's pool: a free slot is an inactive replica), so
+for any number of hosts the best there is are replicas that use all of its cores. A test compares it with every combination of
+hosts and replicas.
+
+Rules: hosts are asked for so early that they run when they are needed. Without foresight, as on a live application, it goes the
+cheapest way through whatever forecast there is, again in each interval; without any forecast it follows the present demand.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from springtide.errors import require
+from springtide.model.change import change
+from springtide.model.decision import Decision
+from springtide.model.observation import FloatArray
+from springtide.model.protocols import FORESIGHT, View
+from springtide.plan.horizon.lateness import SUSTAINED_S, late_core_s, price_of_late_work
+from springtide.plan.horizon.path import Moves, cheapest_path
+from springtide.plan.placement.counts import allocate, demand_cores, service_time_s
+from springtide.plan.placement.sharing import sharing_replicas, short_of_replicas
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OracleMemory:
+    """The number of hosts in each interval from `first` on, once it has been worked out."""
+
+    first: int = 0
+    hosts: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Oracle:
+    """The cheapest way through what will come, with cores that are busy up to `utilisation`."""
+
+    name: ClassVar[str] = "oracle"
+    summary: ClassVar[str] = "knows the future of a trace and solves the cost model exactly: the limit for all others"
+    reference: ClassVar[str] = (
+        "Springtide: exact dynamic programming over the whole trace, the lower bound of every comparison."
+    )
+    looks_ahead: ClassVar[bool] = True
+    foresees: ClassVar[bool] = True
+
+    utilisation: float = 0.95
+    change_s: float = 120.0
+
+    def __post_init__(self) -> None:
+        require(0 < self.utilisation <= 1, f"{self.name}: utilisation must be above 0 and at most 1, not {self.utilisation}")
+        require(self.change_s >= 0, f"{self.name}: change_s must be 0 or more, not {self.change_s}")
+
+    def start(self) -> OracleMemory:
+        return OracleMemory()
+
+    def decide(self, view: View, memory: OracleMemory) -> tuple[Decision, OracleMemory]:
+        ahead = view.observation.index + 1 - memory.first
+        foresees = view.forecast is not None and view.forecast.model == FORESIGHT
+        if not foresees or not 0 <= ahead < len(memory.hosts):
+            memory = OracleMemory(first=view.observation.index + 1, hosts=self._way(view))
+            ahead = 0
+        delay = math.ceil(view.pool.host.start_s / view.observation.interval_s - 1e-9)
+        hosts = max(memory.hosts[ahead : ahead + delay + 1])
+        planned = view.requested
+        if hosts != len(view.requested.hosts) or short_of_replicas(view, hosts):
+            planned = allocate(view, sharing_replicas(view, hosts), hosts)
+        known = "the future" if foresees else "a forecast" if view.forecast is not None else "the present"
+        size = f"{hosts} host{'s' if hosts != 1 else ''}"
+        reason = f"the cheapest way through {known} has {size} now"
+        done = change(view.requested, planned)
+        return Decision(planned=planned, reason=f"{reason}: {done}" if done else reason), memory
+
+    def _way(self, view: View) -> tuple[int, ...]:
+        pool = view.pool
+        sizes = np.arange(pool.min_hosts, pool.max_hosts + 1)
+        stages = stage_costs(_demand_cores(view), sizes * float(pool.host.cores), view, self.utilisation)
+        now = min(max(len(view.requested.hosts), pool.min_hosts), pool.max_hosts)
+        moves = Moves(
+            up=pool.host.cores * pool.host.start_s,
+            down=pool.host.cores * pool.host.release_s,
+            change=pool.host.cores * self.change_s,
+        )
+        return tuple(cheapest_path(stages, sizes, now, moves).tolist())
+
+
+def stage_costs(demand: FloatArray, cores: FloatArray, view: View, utilisation: float) -> FloatArray:
+    """Core-seconds that each interval costs with each number of cores, late work included."""
+    slo, interval_s = view.application.slo, view.observation.interval_s
+    late = late_core_s(demand[:, np.newaxis], cores * utilisation, latency_s=slo.latency_s, window_s=SUSTAINED_S)
+    costs: FloatArray = cores * interval_s + price_of_late_work(slo.percentile) * late * (interval_s / SUSTAINED_S)
+    return costs
+
+
+def _demand_cores(view: View) -> FloatArray:
+    """The work of each interval to come; the present one's if nothing is foreseen."""
+    if view.forecast is None:
+        return np.array([sum(demand_cores(view).values())])
+    per_row = {
+        source: sum(gain * service_time_s(view, view.application.operator(name)) for name, gain in gains.items())
+        for source, gains in view.gains.items()
+    }
+    total: FloatArray = sum(
+        (rates * per_row.get(source, 0.0) for source, rates in view.forecast.mean.items()), start=np.zeros(1)
+    )
+    return total

@@ -1,0 +1,138 @@
+"""Springtide's own policy: as few hosts as the service-level objective allows, over the intervals that can be foreseen.
+
+Nothing needs to be tuned: the objective and the pool's bounds are enough. Each decision goes from left to right:
+
+    forecast -> work -> what each number of hosts costs -> cheapest way through the horizon -> replicas and shards
+
+* Work (`horizon.work`): what the sources may bring, at many quantiles, times what their rows make of every operator's demand,
+  times what a row takes; never more than an operator can use. While the forecast has been wrong, never less than there is now.
+* Cost of a number of hosts in an interval (`tide.sizing`): its core-seconds, and the expected work that comes too late
+  (`horizon.lateness`), at a price that the objective sets; a backlog that will not be gone in time costs until it is gone. How
+  busy cores may be, and how uneven hosts are, is measured (`tide.learning`).
+* The way through the horizon is exact (`horizon.path`): a host more is paid for while it starts, one less while it goes, and
+  each change costs something in itself, so short dips are sat through and few changes are made.
+* Cores that are there cost the same whether they are used or not, so operators share all of them (`placement.sharing`);
+  between changes shards move only if a replica is saturated while cores are idle (`placement.counts`).
+
+Limits: releases have a budget. When hosts that were added let no more rows through, no more are added for a while.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from springtide.errors import require
+from springtide.model.allocation import Allocation
+from springtide.model.change import change
+from springtide.model.decision import Decision, Expectation, WhyNot
+from springtide.model.observation import HostState
+from springtide.model.protocols import View
+from springtide.plan.horizon.work import Work, coming_work
+from springtide.plan.placement.counts import allocate
+from springtide.plan.placement.sharing import sharing_replicas, short_of_replicas
+from springtide.plan.tide.learning import TideMemory, grown, learned
+from springtide.plan.tide.sizing import Sizing
+
+_SATURATED = 0.97
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tide:
+    """Sizes by forecast, cost and objective.
+
+    `change_s` is what a change is worth, as seconds of one host; `changes_per_hour` is the budget of releases (hosts that
+    are needed are always added); `horizon_s` is how far ahead is planned, as far as there is a forecast.
+    """
+
+    name: ClassVar[str] = "tide"
+    summary: ClassVar[str] = "fewest hosts that keep the objective: forecast, queueing, exact planning over the horizon"
+    reference: ClassVar[str] = (
+        "Springtide: forecast quantiles, demand through the DAG, expected lateness, exact dynamic programming over the horizon."
+    )
+    looks_ahead: ClassVar[bool] = True
+
+    change_s: float = 120.0
+    changes_per_hour: float = 10.0
+    horizon_s: float = 1200.0
+
+    def __post_init__(self) -> None:
+        require(self.change_s >= 0, f"{self.name}: change_s must be 0 or more, not {self.change_s}")
+        require(self.changes_per_hour >= 1, f"{self.name}: changes_per_hour must be at least 1, not {self.changes_per_hour}")
+        require(self.horizon_s > 0, f"{self.name}: horizon_s must be above 0, not {self.horizon_s}")
+
+    def start(self) -> TideMemory:
+        return TideMemory()
+
+    def decide(self, view: View, memory: TideMemory) -> tuple[Decision, TideMemory]:
+        work = coming_work(view, max(1, round(self.horizon_s / view.observation.interval_s)))
+        memory = learned(view, self._refilled(view, memory), work)
+        if memory.distrusts:
+            work = work.at_least(work.now)
+        sizing = Sizing(view=view, memory=memory, work=work, change_s=self.change_s)
+        hosts, why_not = self._allowed(view, memory, sizing.hosts())
+        planned, why = _planned(view, hosts, _load(view, memory, work, hosts, sizing.delay))
+        changed = planned is not view.requested
+        if len(planned.hosts) > len(view.requested.hosts):
+            memory = grown(view, memory, len(planned.hosts))
+        decision = Decision(
+            planned=planned,
+            reason=f"{why}: {change(view.requested, planned)}" if changed else why,
+            expected=Expectation() if changed else _expected(view, memory, work),
+            why_not=why_not,
+        )
+        return decision, replace(memory, allowance=max(0.0, memory.allowance - changed))
+
+    def _refilled(self, view: View, memory: TideMemory) -> TideMemory:
+        if math.isnan(memory.allowance):
+            return replace(memory, allowance=self.changes_per_hour, last_s=view.now_s)
+        earned = (view.now_s - memory.last_s) / 3600 * self.changes_per_hour
+        return replace(memory, allowance=min(self.changes_per_hour, memory.allowance + earned), last_s=view.now_s)
+
+    def _allowed(self, view: View, memory: TideMemory, wanted: int) -> tuple[int, tuple[WhyNot, ...]]:
+        """The number of hosts, unless it is one that would not help, or a release too many."""
+        now = len(view.requested.hosts)
+        if wanted > now >= view.pool.min_hosts and view.now_s < memory.no_more_until_s:
+            why = "the hosts added last let no more rows through; what holds them up is not the number of hosts"
+        elif wanted < now <= view.pool.max_hosts and memory.allowance < 1:
+            why = f"{self.changes_per_hour:g} changes an hour are used up; hosts that are needed are still added"
+        else:
+            return wanted, ()
+        return now, (WhyNot(self.name, f"{wanted} host{'s' * (wanted != 1)}", why),)
+
+
+def _planned(view: View, hosts: int, load: str) -> tuple[Allocation, str]:
+    """The allocation on so many hosts, and why."""
+    if hosts != len(view.requested.hosts):
+        return allocate(view, sharing_replicas(view, hosts), hosts), load
+    held_up = short_of_replicas(view, hosts) or _saturated(view)
+    planned = allocate(view, sharing_replicas(view, hosts), hosts) if held_up else view.requested
+    return planned, load if planned is view.requested else f"{', '.join(held_up)} held up while cores are idle"
+
+
+def _load(view: View, memory: TideMemory, work: Work, hosts: int, delay: int) -> str:
+    carries = hosts * view.pool.host.cores * memory.capacity
+    foreseen = float(work.cores[:, : delay + 1].max())
+    some = f"{hosts} host{'s carry' if hosts != 1 else ' carries'} {carries:.1f}"
+    return f"{work.now:.1f} cores of work now, perhaps {foreseen:.1f} soon; {some}"
+
+
+def _expected(view: View, memory: TideMemory, work: Work) -> Expectation:
+    """How busy the busiest host will be, if what is there is there to stay."""
+    if view.observation.observed != view.requested:
+        return Expectation()
+    cores = len(view.requested.hosts) * view.pool.host.cores
+    return Expectation(utilisation=min(1.0, float(work.middle[0]) * memory.unevenness / cores))
+
+
+def _saturated(view: View) -> list[str]:
+    """Operators with a replica that can do no more while the hosts could."""
+    hosts = view.observation.hosts.values()
+    if any(h.state is not HostState.RUNNING or h.utilisation > _SATURATED for h in hosts):
+        return []
+    return [
+        name
+        for name, seen in view.observation.operators.items()
+        if seen.replica_utilisation.size and float(seen.replica_utilisation.max()) > _SATURATED
+    ]

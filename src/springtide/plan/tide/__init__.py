@@ -1,0 +1,1 @@
+"""What `tide` learns while it runs, and what it makes of it."""

@@ -1,0 +1,111 @@
+"""How many hosts are cheapest, late work included: the first step of the cheapest way through the horizon.
+
+The time between a decision and the moment its hosts run is the delay. Hosts that are added now help from then on; a host that
+goes is missed at once. So the first stage of the way is the interval after the delay, and to it is added what the intervals
+before cost with the hosts there are, or with the fewer there would be.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from springtide.model.observation import FloatArray
+from springtide.model.protocols import View
+from springtide.plan.horizon.lateness import SUSTAINED_S, late_core_s, late_while_draining_core_s, price_of_late_work
+from springtide.plan.horizon.path import Moves, first_step
+from springtide.plan.horizon.work import Work, overdue_core_s
+from springtide.plan.tide.learning import STEADY, TideMemory
+
+_DOUBT_S = 300.0  # how far ahead doubt about what is likely grows: what comes later can be decided on later
+_MOST_SIZES = 48  # that are compared: beyond, a size more or less is a small part
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizing:
+    """What a number of hosts costs, and what a change of it does: `change_s` is a change's worth in seconds of a host."""
+
+    view: View
+    memory: TideMemory
+    work: Work
+    change_s: float
+
+    @property
+    def interval_s(self) -> float:
+        return self.view.observation.interval_s
+
+    @property
+    def delay(self) -> int:
+        """Intervals from a decision until its hosts run."""
+        return max(1, math.ceil(self.view.pool.host.start_s / self.interval_s - 1e-9))
+
+    def hosts(self) -> int:
+        """The number of hosts that is cheapest to have now, over the horizon."""
+        pool = self.view.pool
+        sizes = self._sizes()
+        late = self._expected_late(sizes)
+        now = int(np.searchsorted(sizes, self._now()))
+        stages = late[self.delay :] + sizes * (pool.host.cores * self.interval_s)
+        stages[0] += self._draining(sizes)
+        stages[0] += np.where(sizes < sizes[now], late[: self.delay].sum(axis=0), late[: self.delay, now].sum())
+        moves = Moves(
+            up=pool.host.cores * pool.host.start_s,
+            down=pool.host.cores * pool.host.release_s,
+            change=pool.host.cores * self.change_s,
+        )
+        return first_step(stages, sizes, int(sizes[now]), moves)
+
+    def _now(self) -> int:
+        pool = self.view.pool
+        return min(max(len(self.view.requested.hosts), pool.min_hosts), pool.max_hosts)
+
+    def _sizes(self) -> NDArray[np.int64]:
+        """The numbers of hosts to choose from: all, or some of very many, the present one among them."""
+        pool = self.view.pool
+        if pool.max_hosts - pool.min_hosts < _MOST_SIZES:
+            return np.arange(pool.min_hosts, pool.max_hosts + 1)
+        a_host = pool.host.cores * self.memory.capacity
+        low, high = float(self.work.cores.min()) / a_host, float(self.work.cores.max()) / a_host
+        wanted = np.linspace(min(low, self._now()), max(2 * high, self._now()), _MOST_SIZES)
+        return np.unique(np.clip(np.append(np.rint(wanted), self._now()), pool.min_hosts, pool.max_hosts)).astype(np.int64)
+
+    def _price(self) -> float:
+        return price_of_late_work(self.view.application.slo.percentile) * self.memory.upkeep
+
+    def _expected_late(self, sizes: NDArray[np.int64]) -> FloatArray:
+        """What late work costs in each interval: what may come lasts until it is answered, what is likely stays."""
+        work = self.work.no_wilder_than_at(self.delay)
+        capacity = sizes.astype(np.float64) * self.view.pool.host.cores * self.memory.capacity
+        latency_s = self.view.application.slo.latency_s
+        window_s = self.interval_s + self.view.pool.host.start_s
+        possible = late_core_s(work.cores[:, :, np.newaxis], capacity, latency_s=latency_s, window_s=window_s)
+        lasting = late_core_s(self._lasting()[:, np.newaxis], capacity, latency_s=latency_s, window_s=SUSTAINED_S)
+        per_s = np.tensordot(work.weights, possible, axes=1) / window_s + lasting / SUSTAINED_S
+        costs: FloatArray = self._price() * self.interval_s * per_s
+        return costs
+
+    def _lasting(self) -> FloatArray:
+        """What is likely, with no more doubt than there is some minutes ahead."""
+        likely, middle = self.work.likely, self.work.middle
+        step = min(max(self.delay, round(_DOUBT_S / self.interval_s)), len(likely) - 1)
+        if middle[step] <= 0 or len(likely) <= self.delay:
+            return self.work.no_wilder_than_at(self.delay).likely
+        lasting = likely.copy()
+        lasting[step + 1 :] = np.minimum(likely[step + 1 :], likely[step] / middle[step] * middle[step + 1 :])
+        return lasting
+
+    def _draining(self, sizes: NDArray[np.int64]) -> FloatArray:
+        """What work that waits costs until it is gone, with each size: it grows until the hosts that are added run."""
+        host = self.view.pool.host
+        overdue = overdue_core_s(self.view, STEADY)
+        if overdue <= 0:
+            return np.zeros(len(sizes))
+        demand = float(self.work.no_wilder_than_at(self.delay).likely[self.delay])
+        running = min(len(self.view.observation.running_hosts), len(self.view.requested.hosts))
+        waiting = max(0.0, overdue + (demand - running * host.cores) * host.start_s)
+        late = late_while_draining_core_s(waiting, demand, sizes * host.cores / self.memory.unevenness)
+        costs: FloatArray = self._price() * late
+        return costs
