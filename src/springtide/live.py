@@ -14,6 +14,7 @@ from springtide.backends.spark.backend import SparkBackend, backend_for
 from springtide.backends.spark.controlled import Control, open_journal
 from springtide.backends.spark.fusion import described, fused
 from springtide.backends.spark.scaling import Scaling
+from springtide.forecast.choosing import forecast_for
 from springtide.journal.writing import JournalWriter
 from springtide.loop import ControlLoop
 from springtide.model.allocation import Pool
@@ -60,7 +61,13 @@ class LiveRun:
         began_s = time.perf_counter()
         backend = backend_for(spark, self.application, self.pool, self.folder, hosts=self.hosts, scaling=self.scaling)
         totals, silence = RunTotals(), Silence()
-        loop = ControlLoop(application=backend.application, pool=self.pool, policy=self.policy, interval_s=self.interval_s)
+        loop = ControlLoop(
+            application=backend.application,
+            pool=self.pool,
+            policy=self.policy,
+            interval_s=self.interval_s,
+            forecast=forecast_for(self.policy, self.interval_s),
+        )
         failures: dict[str, str] = {}
 
         def over() -> bool:

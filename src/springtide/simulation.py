@@ -10,9 +10,9 @@ import numpy as np
 
 from springtide.backends.simulator.backend import SimulatorBackend
 from springtide.backends.simulator.settings import SimulatorSettings
+from springtide.forecast.choosing import forecast_for
 from springtide.forecast.foresight import Foresight
-from springtide.forecast.online import OnlineForecaster
-from springtide.loop import ControlLoop, no_forecast
+from springtide.loop import ControlLoop
 from springtide.model.allocation import Allocation, Pool
 from springtide.model.application import Application, Operator
 from springtide.model.observation import FloatArray, Observation
@@ -65,7 +65,7 @@ class Simulation:
                 interval_s=self.settings.interval_s,
                 burst_s=self.application.slo.latency_s,
             )
-        return OnlineForecaster(self.settings.interval_s) if wants(self.policy, "looks_ahead") else no_forecast
+        return forecast_for(self.policy, self.settings.interval_s)
 
     def _about(self) -> About:
         return About(

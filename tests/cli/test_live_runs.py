@@ -68,7 +68,7 @@ def wait_for(happened: Callable[[], bool], process: subprocess.Popen[str], patie
 
 def test_a_driver_that_is_killed_goes_on_from_its_folder(tmp_path: Path) -> None:
     clicks = Clicks(tmp_path, "generator:steps:levels=200,hold_s=30")
-    options = ("--hosts", "2:2", "--interval", 2)
+    options = ("--policy", "static", "--hosts", "2:2", "--interval", 2)
     first = clicks.start(*options)
     wait_for(lambda: clicks.committed() >= 3, first)
     first.send_signal(signal.SIGKILL)
@@ -95,11 +95,25 @@ def test_an_application_rides_a_trace_up_and_down(tmp_path: Path) -> None:
     clicks.check("30,000")
 
 
+def test_a_default_run_needs_no_parameters(tmp_path: Path) -> None:
+    """`tide`: hosts come with the load, though nobody has told it anything but the bounds."""
+    clicks = Clicks(tmp_path, "generator:steps:levels=100/600/50,hold_s=40")
+
+    summary = summary_of(clicks.start("--interval", 2, "--hosts", "1:4"))
+
+    assert summary["policy"] == "tide"
+    assert summary["reconfigurations"]["hosts_added"] >= 1
+    assert summary["rows"]["dropped"] == summary["rows"]["backlog"] == 0
+    clicks.check("30,000")
+
+
 def test_a_worker_of_a_real_cluster_is_killed_and_another_comes(tmp_path: Path) -> None:
     clicks = Clicks(tmp_path, "generator:steps:levels=100,hold_s=40")
     with StandaloneCluster(workers=2, memory_mb=900) as cluster:
         local = ("--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.ui.enabled=false")
-        process = clicks.start("--master", cluster.master_url, "--hosts", "2:2", "--memory", 512, "--interval", 2, *local)
+        process = clicks.start(
+            "--master", cluster.master_url, "--policy", "static", "--hosts", "2:2", "--memory", 512, "--interval", 2, *local
+        )
         wait_for(lambda: clicks.committed() >= 3, process)
         cluster.kill_worker("worker-0")
         before = clicks.committed()

@@ -48,7 +48,7 @@ def test_an_application_runs_under_a_policy_in_a_session_that_goes_on_after_it(s
     assert started.awaitTermination(0)
     assert spark.range(3).count() == 3
     kept_run = read_journal(journal)
-    assert (kept_run.run.policy.name, kept_run.run.application.slo.latency_s) == ("local-thresholds", 7)
+    assert (kept_run.run.policy.name, kept_run.run.application.slo.latency_s) == ("tide", 7)
     assert any(isinstance(record, ObservationRecord) for record in kept_run)
 
 

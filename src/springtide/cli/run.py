@@ -28,7 +28,7 @@ JournalPath = Annotated[
 
 def run(
     application: ApplicationFile,
-    policy: Annotated[str, typer.Option("--policy", "-p", help="Policy (see `springtide policies`).")] = "static",
+    policy: Annotated[str, typer.Option("--policy", "-p", help="Policy (see `springtide policies`).")] = "tide",
     parameters: Parameters = None,
     guard: Guards = None,
     slo: Annotated[float | None, typer.Option("--slo", metavar="SECONDS", help="Latency to keep.")] = None,

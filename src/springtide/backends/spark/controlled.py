@@ -12,6 +12,7 @@ from pathlib import Path
 
 from springtide.backends.spark.backend import SparkBackend
 from springtide.errors import SpringtideError
+from springtide.forecast.choosing import forecast_for
 from springtide.journal.from_model import application_record, policy_record
 from springtide.journal.records import RunRecord
 from springtide.journal.writing import JournalWriter
@@ -80,7 +81,11 @@ class Controlled:
         self.backend = backend
         self._recorder = control.recorder(backend.application)  # a journal that is refused is refused before anything runs
         self._loop = ControlLoop(
-            application=backend.application, pool=backend.pool, policy=control.policy, interval_s=control.interval_s
+            application=backend.application,
+            pool=backend.pool,
+            policy=control.policy,
+            interval_s=control.interval_s,
+            forecast=forecast_for(control.policy, control.interval_s),
         )
         self._error: Exception | None = None
         self._thread = threading.Thread(target=self._control, name="springtide", daemon=True)

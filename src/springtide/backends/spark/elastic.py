@@ -37,7 +37,7 @@ _SOURCE = "input"
 def elastic(  # noqa: PLR0913 - one keyword for each choice, all with a default
     writer: DataStreamWriter,
     *,
-    policy: str | AnyPolicy = "local-thresholds",
+    policy: str | AnyPolicy = "tide",
     parameters: Mapping[str, object] | None = None,
     slo_s: float = 5.0,
     min_hosts: int = 1,

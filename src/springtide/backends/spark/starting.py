@@ -1,6 +1,6 @@
 """An application inside a session of the user's own.
 
-running = springtide.start(app, spark, policy="local-thresholds", max_hosts=8)
+running = springtide.start(app, spark, policy="tide", max_hosts=8)
 running.awaitTermination()
 """
 
@@ -26,7 +26,7 @@ def start(  # noqa: PLR0913 - one keyword for each choice, all with a default
     spark: SparkSession,
     *,
     folder: str | Path | None = None,
-    policy: str | AnyPolicy = "local-thresholds",
+    policy: str | AnyPolicy = "tide",
     parameters: Mapping[str, object] | None = None,
     slo_s: float | None = None,
     min_hosts: int = 1,

@@ -81,7 +81,7 @@ class Oracle:
     def _way(self, view: View) -> tuple[int, ...]:
         pool = view.pool
         sizes = np.arange(pool.min_hosts, pool.max_hosts + 1)
-        stages = stage_costs(_demand_cores(view), sizes * float(pool.host.cores), view, self.utilisation)
+        stages = stage_costs(_demand_cores(view), sizes.astype(np.float64) * pool.host.cores, view, self.utilisation)
         now = min(max(len(view.requested.hosts), pool.min_hosts), pool.max_hosts)
         moves = Moves(
             up=pool.host.cores * pool.host.start_s,
