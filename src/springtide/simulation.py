@@ -63,7 +63,7 @@ class Simulation:
                 {source.name: counts for source, counts in zip(self.application.sources, rows, strict=True)},
                 step_s=self.settings.step_s,
                 interval_s=self.settings.interval_s,
-                burst_s=self.application.slo.latency_s,
+                burst_s=self.settings.interval_s / 2,
             )
         return forecast_for(self.policy, self.settings.interval_s)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import ne
 
 from springtide.model.allocation import Allocation, OperatorAllocation
 
@@ -71,7 +72,7 @@ def change(before: Allocation, after: Allocation) -> Change:
 def moved_units(old: OperatorAllocation, new: OperatorAllocation) -> int:
     """How many shards change host (replicas, for an operator without shards: those that stay but on another host)."""
     if new.shard_replicas:
-        before = [old.replica_hosts[r] for r in old.shard_replicas]
-        after = [new.replica_hosts[r] for r in new.shard_replicas]
-        return sum(a != b for a, b in zip(before, after, strict=True))
+        before = map(old.replica_hosts.__getitem__, old.shard_replicas)
+        after = map(new.replica_hosts.__getitem__, new.shard_replicas)
+        return sum(map(ne, before, after))
     return sum(a != b for a, b in zip(old.replica_hosts, new.replica_hosts, strict=False))

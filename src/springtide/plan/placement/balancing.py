@@ -27,11 +27,12 @@ import numpy as np
 
 from springtide.model.observation import FloatArray
 
+THETA = 1.2  # the paper's
 _LEAST_GAIN = 1e-9  # of the highest load; less is the rounding of floating-point sums, not a gain
 
 
 def balance(
-    loads: FloatArray | Sequence[float], shard_replicas: Sequence[int], replicas: int, theta: float = 1.2
+    loads: FloatArray | Sequence[float], shard_replicas: Sequence[int], replicas: int, theta: float = THETA
 ) -> tuple[int, ...]:
     """The replica of each shard once the replicas' loads are even enough; `loads[s]` is the load of shard s.
 

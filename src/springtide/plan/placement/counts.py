@@ -25,10 +25,11 @@ from springtide.model.allocation import Allocation, OperatorAllocation, Pool, ne
 from springtide.model.application import Operator
 from springtide.model.observation import FloatArray, HostState
 from springtide.model.protocols import View
-from springtide.plan.placement.balancing import balance
+from springtide.plan.placement.balancing import THETA, balance
 
-THETA = 1.2  # Elasticutor's imbalance that is tolerated
 _LEAST_GAIN = 1e-6  # of the busiest host's load
+_HOMELESS = -1  # the replica of a shard that has none
+_ROUNDING = 1e-9
 _NEGLIGIBLE_CORES = 1e-6  # what an idle replica counts as, so that idle ones are spread too
 
 
@@ -127,7 +128,7 @@ def _routed(
     if list(kept) == list(range(placed.replicas)) and wanted == placed.replicas:
         routes = np.array(placed.shard_replicas, dtype=np.intp)
     else:
-        number = np.full(placed.replicas, -1, dtype=np.intp)
+        number = np.full(placed.replicas, _HOMELESS, dtype=np.intp)
         number[list(kept)] = np.arange(len(kept))
         routes = number[np.array(placed.shard_replicas, dtype=np.intp)]
         routes = dealt(routes, weights, wanted)
@@ -152,18 +153,10 @@ def dealt(routes: NDArray[np.intp], weights: FloatArray, replicas: int) -> NDArr
     [0, 0, 1, 1]
     """
     dealt = routes.copy()
-    at_home = dealt >= 0
-    totals = np.bincount(dealt[at_home], weights=weights[at_home], minlength=replicas)
-    fair = float(weights.sum()) / replicas
-    for replica in np.flatnonzero(totals > fair * (1 + 1e-9)).tolist():
-        shards = np.flatnonzero(dealt == replica)
-        largest_first = shards[np.argsort(-weights[shards], kind="stable")]
-        # It keeps its largest shards up to its fair share, and one at least.
-        keeps = np.cumsum(weights[largest_first]) <= fair * (1 + 1e-9)
-        keeps[0] = True
-        dealt[largest_first[~keeps]] = -1
-        totals[replica] = weights[largest_first[keeps]].sum()
-    homeless = np.flatnonzero(dealt < 0)
+    dealt[_surplus(routes, weights, float(weights.sum()) / replicas * (1 + _ROUNDING))] = _HOMELESS
+    served = dealt != _HOMELESS
+    totals = np.bincount(dealt[served], weights=weights[served], minlength=replicas)
+    homeless = np.flatnonzero(~served)
     least = [(total, replica) for replica, total in enumerate(totals.tolist())]
     heapq.heapify(least)
     for shard in homeless[np.argsort(-weights[homeless], kind="stable")].tolist():
@@ -171,6 +164,18 @@ def dealt(routes: NDArray[np.intp], weights: FloatArray, replicas: int) -> NDArr
         dealt[shard] = replica
         heapq.heapreplace(least, (total + float(weights[shard]), replica))
     return dealt
+
+
+def _surplus(routes: NDArray[np.intp], weights: FloatArray, fair: float) -> NDArray[np.intp]:
+    """What replicas have beyond a fair share: each keeps its largest shards up to that, and one at least."""
+    order = np.lexsort((-weights, routes))
+    replica, load = routes[order], weights[order]
+    first = np.searchsorted(replica, replica)  # where each replica's shards begin
+    summed = np.cumsum(load)
+    kept = summed - (summed - load)[first]
+    beyond = (kept > fair) & (np.arange(len(order)) > first) & (replica != _HOMELESS)
+    surplus: NDArray[np.intp] = order[beyond]
+    return surplus
 
 
 def _settle(fleet: Sequence[_Replica], hosts: int, cores: int, *, theta: float) -> None:

@@ -16,6 +16,7 @@ the hosts asked about, because an application may have tens of thousands.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -55,7 +56,7 @@ def moves_by_shard(operator: Operator) -> bool:
 def unit_hosts(operator: Operator, placed: OperatorAllocation) -> tuple[str, ...]:
     """The host of each unit."""
     if moves_by_shard(operator):
-        return tuple(placed.replica_hosts[r] for r in placed.shard_replicas)
+        return tuple(map(placed.replica_hosts.__getitem__, placed.shard_replicas))
     return placed.replica_hosts
 
 
@@ -142,10 +143,10 @@ class Loads:
         found = []
         for name, placed in allocation.operators.items():
             found.append(self.of_operator(name, placed))
-            its_hosts = [position[host] for host in unit_hosts(self.view.application.operator(name), placed)]
+            its_hosts = list(map(position.__getitem__, unit_hosts(self.view.application.operator(name), placed)))
             at += its_hosts
-            for i in its_hosts:
-                units[i][name] = units[i].get(name, 0) + 1
+            for i, count in Counter(its_hosts).items():
+                units[i][name] = count
         columns = ([u.cpu_cores for u in found], [u.memory_bytes for u in found], [u.network_bytes_per_s for u in found])
         totals = np.array([np.bincount(at, weights=np.concatenate(c), minlength=len(position)) for c in columns])
         return {

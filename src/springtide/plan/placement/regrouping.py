@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from springtide.model.allocation import Allocation, OperatorAllocation
-from springtide.plan.placement.balancing import balance
+from springtide.plan.placement.balancing import THETA, balance
 from springtide.plan.placement.loads import Loads, moves_by_shard, unit_hosts
 from springtide.plan.placement.packing import Unit
 
@@ -76,7 +76,14 @@ def arrange(
         for host, shards in shards_on.items()
     }
     counts = _within_limit(wanted, load_on, operator.replica_limit)
-    groups = [g for host, shards in shards_on.items() for g in _group(placed, host, shards, cores, counts[host])]
+    there = _present_groups(placed)
+    groups = []
+    for host, shards in shards_on.items():
+        as_it_is = there.get(host, [])
+        if len(as_it_is) == counts[host] and _same(as_it_is, shards) and _even(as_it_is, cores):
+            groups += as_it_is
+        else:
+            groups += _group(placed, host, shards, cores, counts[host])
     return _numbered(groups, len(hosts_of_units))
 
 
@@ -98,6 +105,31 @@ def _within_limit(wanted: Mapping[str, int], load_on: Mapping[str, float], limit
         short = [host for host, count in counts.items() if count < wanted[host]]
         counts[max(short, key=lambda host: load_on[host] / counts[host])] += 1
     return counts
+
+
+def _present_groups(placed: OperatorAllocation) -> dict[str, list[_Group]]:
+    """What each host's replicas serve now."""
+    members: list[list[int]] = [[] for _ in placed.replica_hosts]
+    for shard, replica in enumerate(placed.shard_replicas):
+        members[replica].append(shard)
+    found: dict[str, list[_Group]] = {}
+    for replica, host in enumerate(placed.replica_hosts):
+        found.setdefault(host, []).append(_Group(host=host, shards=tuple(members[replica]), replica=replica))
+    return found
+
+
+def _same(groups: Sequence[_Group], shards: Sequence[int]) -> bool:
+    """Whether the groups serve these shards, and each of them some."""
+    return sum(len(g.shards) for g in groups) == len(shards) and all(g.shards for g in groups) and _union(groups) == set(shards)
+
+
+def _union(groups: Sequence[_Group]) -> set[int]:
+    return {shard for group in groups for shard in group.shards}
+
+
+def _even(groups: Sequence[_Group], loads: Sequence[float]) -> bool:
+    totals = [sum([loads[s] for s in group.shards]) for group in groups]
+    return max(totals) * len(totals) <= THETA * sum(totals)
 
 
 def _group(placed: OperatorAllocation, host: str, shards: Sequence[int], loads: Sequence[float], count: int) -> list[_Group]:

@@ -28,7 +28,7 @@ Departures:
   initialisation period. Every pod has metrics, so there are no missing ones.
 * `scaleUp.stabilizationWindowSeconds` and the scale-down policy are at their defaults, which limit nothing (0 s; all pods
   within 15 s).
-* Pods know nothing of operators. Here operators share the cores there are by demand (see `placement.filling`), also while
+* Pods know nothing of operators. Here operators share the cores there are by demand (see `placement.sharing`), also while
   the number of hosts stays.
 * Hosts that go are the idlest (see `placement.counts`); a ReplicaSet takes them by age and by node.
 """
@@ -46,7 +46,8 @@ from springtide.model.decision import Decision, Expectation, WhyNot
 from springtide.model.observation import HostState
 from springtide.model.protocols import View
 from springtide.plan.placement.counts import allocate
-from springtide.plan.placement.filling import busiest_utilisation, fill, refill
+from springtide.plan.placement.filling import busiest_utilisation
+from springtide.plan.placement.sharing import sharing_replicas, short_of_replicas
 from springtide.plan.thresholds.wording import plural
 
 _ROUNDING = 1e-9  # what a quotient of two rounded numbers may be off by
@@ -162,7 +163,8 @@ class HorizontalPodAutoscaler:
 
     def _decision(self, view: View, pods: Pods, hosts: int, why_not: tuple[WhyNot, ...]) -> Decision:
         present = len(view.requested.hosts)
-        replicas = refill(view) if hosts == present else fill(view, hosts)
+        dealt_anew = hosts != present or short_of_replicas(view, hosts)
+        replicas = sharing_replicas(view, hosts) if dealt_anew else None
         planned = view.requested if replicas is None else allocate(view, replicas, hosts)
         if not pods.ready:
             finding = "no host has run for a whole interval yet"

@@ -107,7 +107,7 @@ def _demand_cores(view: View) -> FloatArray:
         source: sum(gain * service_time_s(view, view.application.operator(name)) for name, gain in gains.items())
         for source, gains in view.gains.items()
     }
-    total: FloatArray = sum(
-        (rates * per_row.get(source, 0.0) for source, rates in view.forecast.mean.items()), start=np.zeros(1)
-    )
+    # Foresight knows the peaks within an interval, which wait for as long as its mean allows; of a mere forecast, the mean.
+    known = view.forecast.upper if view.forecast.model == FORESIGHT else view.forecast.mean
+    total: FloatArray = sum((rates * per_row.get(source, 0.0) for source, rates in known.items()), start=np.zeros(1))
     return total
