@@ -34,6 +34,7 @@ test-slow: jdk setup ## whole live runs: a policy up and down a trace, killed dr
 
 test-all: test test-slow ## both, and the benchmarks checked against their bars (more than an hour)
 	@$(BIN)/springtide bench simulator --check
+	@$(BIN)/springtide bench policies --check
 	@$(BIN)/springtide bench spark --check
 
 lint: setup      ## style, types and layers
@@ -42,8 +43,9 @@ lint: setup      ## style, types and layers
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: jdk setup ## how fast the simulator is on this machine, and what changes cost on live Spark (more than half an hour)
+bench: jdk setup ## how fast simulator and policies are on this machine, and what changes cost on live Spark (an hour)
 	@$(BIN)/springtide bench simulator
+	@$(BIN)/springtide bench policies
 	@$(BIN)/springtide bench spark
 
 clean:           ## remove what make made

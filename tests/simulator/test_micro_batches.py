@@ -332,6 +332,18 @@ def test_a_batch_under_way_is_not_changed_by_a_new_plan() -> None:
     assert run.at(65.0).operators["work"].replica_utilisation.tolist() == pytest.approx([0.8] * 5, abs=0.2)
 
 
+def test_rows_that_waited_are_dealt_to_the_replicas_there_are() -> None:
+    """Not to those there were when the rows came: a batch of Spark splits what it reads anew."""
+    application = one_operator(grouping=Grouping.SHUFFLE, service_time_s=0.1)
+    out = {100.0: [SetReplicas("work", ("host-0",) * 4, before=1)]}
+    costs = replace(PLAIN, max_rows=100.0)
+    run = simulate(application, steady(20, seconds=200), every_s=10.0, script=out, micro_batch=costs, **BATCHES)
+
+    after = list(run.of("work"))[12:18]
+    assert all(o.replica_utilisation.min() == pytest.approx(o.replica_utilisation.max(), abs=0.01) for o in after)
+    assert sum(o.processed_rows for o in after) == pytest.approx(6 * 10 * 100 / 2.7, rel=0.1)  # 100 rows in 0.2 s + 10 s / 4
+
+
 def test_a_restart_keeps_the_batch_under_way_and_drops_the_rest() -> None:
     costs = replace(PLAIN, trigger_s=20.0)
     out = {41.0: [SetReplicas("work", ("host-0",) * 2, before=1)]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from springtide.backends.simulator.arrays import KEY, SHARED
+from springtide.backends.simulator.arrays import KEY, SHARED, SHUFFLE
 from springtide.backends.simulator.compiling import compiled
 from springtide.backends.simulator.dropping import drop_late
 from springtide.backends.simulator.flow import NO_ROWS, lane_share, output
@@ -138,10 +138,11 @@ def _batch_duration(sim, i):  # type: ignore[no-untyped-def]
             hosts[replicas[r].host].running += 1.0
     for lane in range(op.lane_first, op.lane_after):
         work = lanes[lane].batch_rows * op.service_s
-        if op.grouping == SHARED:
+        if op.grouping in (SHARED, SHUFFLE):
+            # A batch deals its rows anew, those too that came when there were other replicas.
             for r in range(first, after):
                 replicas[r].batch_work_s += work / (after - first)
-            continue
+            work = 0.0
         if op.grouping == KEY:
             work += world.batch_shard_s  # every shard is opened and committed, rows or none
         replicas[lanes[lane].replica].batch_work_s += work + lanes[lane].load_s
