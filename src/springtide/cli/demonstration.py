@@ -34,13 +34,13 @@ def demonstrate(folder: Path, seed: int) -> None:
         application=application,
         pool=pool,
         settings=SimulatorSettings(interval_s=10.0, initial_hosts=4),
-        policy=make_policy("local-thresholds", {}),
-        policy_name="local-thresholds",
+        policy=make_policy("tide", {}),
+        policy_name="tide",
         seed=seed,
     )
     runs = [
         dataclasses.replace(elastic, policy=make_policy("static", {}), policy_name="static (peak)", start=full),
-        dataclasses.replace(elastic, policy=make_policy("global-thresholds", {}), policy_name="global-thresholds"),
+        dataclasses.replace(elastic, policy=make_policy("local-thresholds", {}), policy_name="local-thresholds"),
     ]
     journal = folder / "journal.jsonl"
     journal.unlink(missing_ok=True)

@@ -21,7 +21,6 @@ from typing import ClassVar
 import numpy as np
 
 from springtide.errors import require
-from springtide.model.change import change
 from springtide.model.decision import Decision
 from springtide.model.observation import FloatArray
 from springtide.model.protocols import FORESIGHT, View
@@ -74,9 +73,7 @@ class Oracle:
             planned = allocate(view, sharing_replicas(view, hosts), hosts)
         known = "the future" if foresees else "a forecast" if view.forecast is not None else "the present"
         size = f"{hosts} host{'s' if hosts != 1 else ''}"
-        reason = f"the cheapest way through {known} has {size} now"
-        done = change(view.requested, planned)
-        return Decision(planned=planned, reason=f"{reason}: {done}" if done else reason), memory
+        return Decision(planned=planned, reason=f"the cheapest way through {known} has {size} now"), memory
 
     def _way(self, view: View) -> tuple[int, ...]:
         pool = view.pool

@@ -14,7 +14,8 @@ Nothing needs to be tuned: the objective and the pool's bounds are enough. Each 
 * Cores that are there cost the same whether they are used or not, so operators share all of them (`placement.sharing`);
   between changes shards move only if a replica is saturated while cores are idle (`placement.counts`).
 
-Limits: releases have a budget. When hosts that were added let no more rows through, no more are added for a while.
+Limits: releases have a budget, and wait until hosts that were added have run for a moment. When those let no more rows through,
+no more are added for a while.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ from typing import ClassVar
 
 from springtide.errors import require
 from springtide.model.allocation import Allocation
-from springtide.model.change import change
 from springtide.model.decision import Decision, Expectation, WhyNot
 from springtide.model.observation import HostState
 from springtide.model.protocols import View
@@ -78,7 +78,7 @@ class Tide:
             memory = grown(view, memory, len(planned.hosts))
         decision = Decision(
             planned=planned,
-            reason=f"{why}: {change(view.requested, planned)}" if changed else why,
+            reason=why,
             expected=Expectation() if changed else _expected(view, memory, work),
             why_not=why_not,
         )
@@ -95,6 +95,8 @@ class Tide:
         now = len(view.requested.hosts)
         if wanted > now >= view.pool.min_hosts and view.now_s < memory.no_more_until_s:
             why = "the hosts added last let no more rows through; what holds them up is not the number of hosts"
+        elif wanted < now <= view.pool.max_hosts and memory.growth is not None:
+            why = "hosts that were added have not shown yet what they do"
         elif wanted < now <= view.pool.max_hosts and memory.allowance < 1:
             why = f"{self.changes_per_hour:g} changes an hour are used up; hosts that are needed are still added"
         else:

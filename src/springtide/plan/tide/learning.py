@@ -28,7 +28,7 @@ _LEARNING = 0.1  # the share of a new measurement in what is learned
 _REMEMBERED = 0.9997  # of the work seen before, with each interval
 _BUSY = 0.3  # a pool that is less busy than this says nothing about the ceiling and the unevenness
 _LEAST_GAIN = 0.2  # of what added hosts should have let through
-_JUDGED_AFTER, _NO_MORE_FOR = 2, 10  # intervals
+_JUDGED_AFTER, _NO_MORE_FOR = 4, 10  # intervals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
