@@ -113,11 +113,22 @@ class TestLimits:
         first, memory = decided(seen(0, 2))
         grown = len(first.planned.hosts)
         assert grown > 2
-        for index in (1, 2, 3):
-            decision, memory = decided(seen(index, 3), memory)
-        decision, memory = decided(seen(4, 3), memory)
+        for index in range(1, 6):
+            _, memory = decided(seen(index, 3), memory)
+        decision, memory = decided(seen(6, 3), memory)  # they have run for four intervals
         assert [w.why for w in decision.why_not if "no more rows through" in w.why]
         assert len(decision.planned.hosts) == 3
+
+    def test_hosts_that_were_added_are_not_released_before_they_have_run(self) -> None:
+        busy = waiting(foreseen(view(APP, on(2), {"parse": 4.0, "count": 3.9}, pool=POOL), [1.0] * 40), 300_000.0)
+        first, memory = decided(busy)
+        assert len(first.planned.hosts) > 4
+        calm = foreseen(view(APP, on(5), {"parse": 1.0, "count": 1.0}, pool=POOL, index=1), [1.0] * 40)
+        decision, memory = decided(calm, memory)
+        assert len(decision.planned.hosts) == 5
+        assert "have not shown yet" in decision.why_not[0].why
+        later = foreseen(view(APP, on(5), {"parse": 1.0, "count": 1.0}, pool=POOL, index=7), [1.0] * 40)
+        assert len(decided(later, memory)[0].planned.hosts) < 5
 
     def test_releases_have_a_budget_and_additions_have_none(self) -> None:
         policy = Tide(changes_per_hour=1)
