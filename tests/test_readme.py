@@ -36,6 +36,7 @@ def test_there_are_commands():
     assert len(commands()) >= 5
 
 
+@pytest.mark.slow
 def test_every_command_of_the_readme_runs(folder):
     for command in commands():
         done = subprocess.run(

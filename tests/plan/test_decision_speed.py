@@ -39,7 +39,7 @@ def views(*, operators: int, shards: int, hosts: int) -> Callable[[int, Allocati
 
 @pytest.mark.parametrize("name", policies())
 @pytest.mark.parametrize(
-    ("operators", "shards", "hosts", "limit_s"), [(35, 16, 10, 0.005), (1000, 64, 100, 0.1)], ids=["small", "large"]
+    ("operators", "shards", "hosts", "limit_s"), [(35, 16, 10, 0.005), (400, 64, 50, 0.05)], ids=["small", "large"]
 )
 def test_holding_is_quick(name: str, operators: int, shards: int, hosts: int, limit_s: float) -> None:
     seen_at = views(operators=operators, shards=shards, hosts=hosts)

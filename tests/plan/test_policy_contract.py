@@ -26,7 +26,7 @@ from springtide.model.protocols import AnyPolicy, View
 from springtide.plan.parameters import parameter_types
 from springtide.plan.registry import cite, make_policy, policies
 
-unhurried = settings(max_examples=60, deadline=None)
+unhurried = settings(max_examples=25, deadline=None)
 
 EAGER: Mapping[str, Mapping[str, object]] = {
     "static": {"replicas": 3, "hosts": 2},
