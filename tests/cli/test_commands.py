@@ -8,33 +8,9 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
-
-from springtide.cli.main import run
-
-
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def springtide(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path):
-    """Run a command in this process, in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def command(*arguments: object) -> Ran:
-        monkeypatch.setattr(sys, "argv", ["springtide", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stopped:
-            run()
-        printed = capsys.readouterr()
-        return Ran(int(stopped.value.code or 0), printed.out, printed.err)
-
-    return command
+from ran import assert_refused
 
 
 @pytest.fixture
@@ -212,14 +188,6 @@ def test_a_mistake_is_one_line_and_exit_code_2(springtide, arguments, hint):
 def test_a_bad_application_file_is_one_line_and_exit_code_2(springtide, tmp_path, text, hint):
     (tmp_path / "app.toml").write_text(text)
     assert_refused(springtide("simulate", "generator:constant", "-a", "app.toml"), hint)
-
-
-def assert_refused(ran: Ran, hint: str) -> None:
-    assert ran.code == 2, ran
-    assert ran.out == ""
-    lines = ran.err.strip().splitlines()
-    assert len(lines) == 1, ran.err
-    assert hint in lines[0]
 
 
 def test_debug_shows_the_traceback(monkeypatch, tmp_path):

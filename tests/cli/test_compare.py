@@ -12,37 +12,21 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-
-from springtide.cli.main import run
+from ran import assert_refused
 
 SHORT = ("generator:steps:levels=100/600/100,hold_s=300", "generator:spikes:duration_s=900")
 QUICK = ("--no-spark", "--policies", "static,local-thresholds")
 
 
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
 @pytest.fixture
-def compare(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path):
+def compare(springtide, monkeypatch: pytest.MonkeyPatch):
     """Run the command in this process, in an empty folder without recordings."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.delenv("SPRINGTIDE_DATA", raising=False)
-
-    def command(*arguments: object) -> Ran:
-        monkeypatch.setattr(sys, "argv", ["springtide", "compare", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stopped:
-            run()
-        printed = capsys.readouterr()
-        return Ran(int(stopped.value.code or 0), printed.out, printed.err)
-
-    return command
+    return lambda *arguments: springtide("compare", *arguments)
 
 
 def test_two_policies_on_two_traces(compare):
@@ -188,14 +172,6 @@ def test_a_folder_and_data_are_their_recordings(compare, monkeypatch, tmp_path):
 ])  # fmt: skip
 def test_a_mistake_is_one_line_and_exit_code_2(compare, arguments, hint):
     assert_refused(compare(*arguments), hint)
-
-
-def assert_refused(ran: Ran, hint: str) -> None:
-    assert ran.code == 2, ran
-    assert ran.out == ""
-    lines = ran.err.strip().splitlines()
-    assert len(lines) == 1, ran.err
-    assert hint in lines[0]
 
 
 def test_without_java_the_way_out_is_said(compare, monkeypatch):

@@ -9,7 +9,8 @@ How wrong a forecast may be is what it has been: the ratios of what came to what
 and their quantiles stretch the forecast (split conformal prediction; V. Vovk, A. Gammerman, G. Shafer, "Algorithmic Learning in
 a Random World", 2005). Nothing is assumed of their distribution. Until enough has been seen a broad guess stands in.
 
-Rules: what is kept does not grow but for one number per interval of the last two days; the same rates give the same forecasts.
+Rules: what is kept does not grow but for one number per interval of the last three days; the same rates give the same
+forecasts.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ STEPS = 32
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
 _UPPER = LEVELS.index(0.95)
 _DISTANCES = np.array([1, 2, 4, 8, 16, 32])
+_MODELS = 6
 _DAY_S = 86_400.0
 _KEPT_RATIOS = 2048
 _GUESSED_RATIOS = 16
@@ -75,16 +77,16 @@ class _Series:
     def __init__(self, interval_s: float) -> None:
         self._per_day = max(1, round(_DAY_S / interval_s))
         self._smooth = max(1, round(_SMOOTH_S / interval_s))
-        self._sums = [0.0]  # of all rates up to each interval, of the last two days
+        self._sums = [0.0]  # of all rates up to each interval, of the last three days
         self._forgotten = 0
         self._count = 0
         self._last = self._fast = self._slow = 0.0
         self._trend = 0.0
         self._highest = 0.0
         rows = int(_DISTANCES[-1]) + 1
-        self._made = np.zeros((rows, len(_DISTANCES), 6))  # what each model said, by when it said it
+        self._made = np.zeros((rows, len(_DISTANCES), _MODELS))  # what each model said, by when it said it
         self._used = np.zeros((rows, len(_DISTANCES)))
-        self._losses = np.zeros((len(_DISTANCES), 6))
+        self._losses = np.zeros((len(_DISTANCES), _MODELS))
         self._ratios = [_guess(int(distance)) for distance in _DISTANCES]
         self._levels = [np.full(_GUESSED_RATIOS, np.nan) for _ in _DISTANCES]  # at which each ratio was seen, as a logarithm
         self._factors = np.ones((len(LEVELS), len(_DISTANCES)))
