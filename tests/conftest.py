@@ -1,12 +1,16 @@
-"""What all tests share: one Spark session per process, and property tests that draw the same examples every time."""
+"""What all tests share: one Spark session per process, how a command is run, and the same examples in every property test."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+from ran import Ran
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,3 +42,21 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     }
     with session("springtide-tests", executors=EXECUTORS, settings=settings) as spark:
         yield spark
+
+
+@pytest.fixture
+def springtide(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[..., Ran]:
+    """Run a command in this process, in an empty folder."""
+    from springtide.cli.main import run  # noqa: PLC0415 - commands are not what most tests wait for
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def command(*arguments: object) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["springtide", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stopped:
+            run()
+        printed = capsys.readouterr()
+        return Ran(int(stopped.value.code or 0), printed.out, printed.err)
+
+    return command
