@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from springtide.model.action import Action
 from springtide.model.allocation import Allocation, Pool
 from springtide.model.application import Application
 from springtide.model.decision import Decision, Outcome
 from springtide.model.observation import FloatArray, Observation
+from springtide.model.windows import Windows
 
 Memory = TypeVar("Memory")
 
@@ -104,12 +105,15 @@ AnyPolicy = Policy[Any]
 
 
 class Forecaster(Protocol):
-    """Learns from a series of rates, and continues it."""
+    """Learns from windows of a series, and continues it."""
 
-    def fit(self, rates_per_s: FloatArray, interval_s: float) -> Forecaster: ...
+    def fit(self, train: Windows, validation: Windows, seed: int) -> Self:
+        """The forecaster that has learnt. What it learns by is `train`; `validation` tells it when to stop, and how well it
+        does. The same windows and seed give the same forecaster."""
+        ...
 
-    def predict(self, recent_rates_per_s: FloatArray, steps: int) -> tuple[FloatArray, FloatArray]:
-        """The mean and an upper quantile of the next `steps` rates."""
+    def predict(self, past: FloatArray, steps: int) -> FloatArray:
+        """The next `steps` rates after each row of past ones: one row for each, on the scale of the past."""
         ...
 
 
