@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from springtide.backends.spark.backend import SparkBackend, backend_for
 from springtide.backends.spark.controlled import Control, open_journal
 from springtide.backends.spark.fusion import described, fused
 from springtide.backends.spark.scaling import Scaling
-from springtide.forecast.choosing import forecast_for
+from springtide.forecast.running.choosing import ForecastOf, Models, forecast_for
 from springtide.journal.writing import JournalWriter
 from springtide.loop import ControlLoop
 from springtide.model.allocation import Pool
@@ -40,9 +41,11 @@ class LiveRun:
     hosts: int = 1
     interval_s: float = 5.0
     scaling: Scaling = Scaling.ELASTIC
+    models: Models | None = None
+    journal: Path | None = None
 
     def open_journal(self, path: Path) -> JournalWriter:
-        """A journal for this run."""
+        """A journal for this run, which models may be trained from."""
         model = described(self.application, fused(self.application))
         control = Control(policy=self.policy, policy_name=self.policy_name, interval_s=self.interval_s)
         return open_journal(path, model, control)
@@ -61,13 +64,6 @@ class LiveRun:
         began_s = time.perf_counter()
         backend = backend_for(spark, self.application, self.pool, self.folder, hosts=self.hosts, scaling=self.scaling)
         totals, silence = RunTotals(), Silence()
-        loop = ControlLoop(
-            application=backend.application,
-            pool=self.pool,
-            policy=self.policy,
-            interval_s=self.interval_s,
-            forecast=forecast_for(self.policy, self.interval_s),
-        )
         failures: dict[str, str] = {}
 
         def over() -> bool:
@@ -76,15 +72,23 @@ class LiveRun:
                 backend.clock.stopped or len(failures) == len(backend.application.operators) or (until_drained and silence.long)
             )
 
-        backend.start()
-        began(backend)
-        try:
-            everyone = Everyone((totals, silence, *recorders))
-            loop.run(backend, everyone, for_s, over)
-            if not totals.points:  # it was told to stop before its first interval was over
-                everyone.observation(backend.observe())
-        finally:
-            backend.stop()
+        everyone = Everyone((totals, silence, *recorders))
+        with self._forecast(backend) as forecast:
+            loop = ControlLoop(
+                application=backend.application,
+                pool=self.pool,
+                policy=self.policy,
+                interval_s=self.interval_s,
+                forecast=forecast,
+            )
+            backend.start()
+            began(backend)
+            try:
+                loop.run(backend, everyone, for_s, over)
+                if not totals.points:  # it was told to stop before its first interval was over
+                    everyone.observation(backend.observe())
+            finally:
+                backend.stop()
         about = About(
             trace="live",
             application=self.application.name,
@@ -96,6 +100,15 @@ class LiveRun:
             live=True,
         )
         return totals.summary(about, backend.latency_of_run(), time.perf_counter() - began_s), totals.points, failures
+
+    def _forecast(self, backend: SparkBackend) -> AbstractContextManager[ForecastOf]:
+        return forecast_for(
+            self.policy,
+            self.interval_s,
+            models=self.models,
+            sources=[source.name for source in backend.application.sources],
+            journal=self.journal,
+        )
 
 
 class Silence:

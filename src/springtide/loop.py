@@ -53,7 +53,10 @@ class ControlLoop:
                 recorder.outcome(compare(previous.expected, observation), observation.end_s)
 
             flows = flows.then(observation)
-            decision, memory = self.policy.decide(self._view(observation, flows), memory)
+            view = self._view(observation, flows)
+            decision, memory = self.policy.decide(view, memory)
+            if view.forecast is not None and view.forecast.note:
+                decision = decision.noting(view.forecast.note)
             if decision.planned is not observation.requested:
                 decision.planned.check(self.application)
 

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import numpy as np
 
 from springtide.backends.simulator.backend import SimulatorBackend
 from springtide.backends.simulator.settings import SimulatorSettings
-from springtide.forecast.choosing import forecast_for
-from springtide.forecast.foresight import Foresight
+from springtide.forecast.running.choosing import ForecastOf, Models, forecast_for
+from springtide.forecast.running.foresight import Foresight
 from springtide.loop import ControlLoop
 from springtide.model.allocation import Allocation, Pool
 from springtide.model.application import Application, Operator
-from springtide.model.observation import FloatArray, Observation
-from springtide.model.protocols import AnyPolicy, Forecast, Recorder
+from springtide.model.observation import FloatArray
+from springtide.model.protocols import AnyPolicy, Recorder
 from springtide.plan.parameters import parameters_of, wants
 from springtide.recording import Everyone
 from springtide.report.summary import About, Point, RunSummary, RunTotals
 from springtide.workload.traces import Trace
+
+_SOME_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # of a trace that does not tell when it was
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +39,7 @@ class Simulation:
     policy_name: str
     seed: int = 0
     start: Allocation | None = None
+    models: Models | None = None
 
     def __post_init__(self) -> None:
         self.settings.check(self.pool)
@@ -45,27 +50,36 @@ class Simulation:
         rows = np.array([counts * source.share for source in self.application.sources])
         backend = SimulatorBackend(self.application, self.pool, self.settings, rows, seed=self.seed, start=self.start)
         totals = RunTotals()
-        loop = ControlLoop(
-            application=self.application,
-            pool=self.pool,
-            policy=self.policy,
-            interval_s=self.settings.interval_s,
-            forecast=self._forecast(rows),
-        )
-        loop.run(backend, Everyone((totals, *recorders)), backend.duration_s)
+        with self._forecast(rows) as forecast:
+            loop = ControlLoop(
+                application=self.application,
+                pool=self.pool,
+                policy=self.policy,
+                interval_s=self.settings.interval_s,
+                forecast=forecast,
+            )
+            loop.run(backend, Everyone((totals, *recorders)), backend.duration_s)
         summary = totals.summary(self._about(), backend.latency_of_run(), time.perf_counter() - began_s)
         return summary, totals.points
 
-    def _forecast(self, rows: FloatArray) -> Callable[[Observation], Forecast | None]:
+    def _forecast(self, rows: FloatArray) -> AbstractContextManager[ForecastOf]:
         """What the policy wants to know of the future: nothing, a forecast, or the future itself."""
         if wants(self.policy, "foresees"):
-            return Foresight(
+            foresight = Foresight(
                 {source.name: counts for source, counts in zip(self.application.sources, rows, strict=True)},
                 step_s=self.settings.step_s,
                 interval_s=self.settings.interval_s,
                 burst_s=self.settings.interval_s / 2,
             )
-        return forecast_for(self.policy, self.settings.interval_s)
+            return nullcontext(foresight)
+        start = datetime.fromisoformat(self.trace.start) if self.trace.start else _SOME_TIME
+        return forecast_for(
+            self.policy,
+            self.settings.interval_s,
+            models=self.models,
+            sources=[source.name for source in self.application.sources],
+            begins=start if start.tzinfo else start.replace(tzinfo=UTC),
+        )
 
     def _about(self) -> About:
         return About(

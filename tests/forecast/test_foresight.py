@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from factories import observation
-from springtide.forecast.foresight import Foresight
+from springtide.forecast.running.foresight import Foresight
 from springtide.model.protocols import FORESIGHT
 
 

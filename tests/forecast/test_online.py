@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factories import observation
-from springtide.forecast.online import LEVELS, STEPS, OnlineForecaster
+from springtide.forecast.running.online import LEVELS, STEPS, OnlineForecaster
 from springtide.model.protocols import Forecast
 
 INTERVAL_S = 60.0

@@ -13,7 +13,7 @@ from pyspark.cloudpickle import register_pickle_by_value
 from pyspark.sql import DataFrame, SparkSession
 
 import springtide
-from springtide.forecast.choosing import forecast_for
+from springtide.forecast.running.choosing import forecast_for
 from springtide.loop import ControlLoop
 from springtide.model.action import Action
 from springtide.model.application import Application

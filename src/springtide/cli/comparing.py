@@ -200,10 +200,11 @@ def _run(sweep: Sweep, workers: int | None) -> list[Outcome]:
     progress = _Progress(len(sweep.cases))
     if workers == 1:
         return run_in_turn(sweep, progress)
-    from springtide.comparison.on_spark import local_session, run_on_spark
+    from springtide.backends.spark.cluster.local import local_session
+    from springtide.comparison.on_spark import run_on_spark
 
     typer.echo(f"Starting Spark on {workers or 'all'} cores of this machine ...", err=True)
-    with local_session(workers) as spark:
+    with local_session("springtide-compare", workers) as spark:
         return run_on_spark(sweep, spark, progress)
 
 

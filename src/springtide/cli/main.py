@@ -14,7 +14,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from springtide import __version__
-from springtide.cli import bench, compare, demo, explain, policies, simulate
+from springtide.cli import bench, compare, demo, explain, forecast, policies, simulate
 from springtide.cli import run as live
 from springtide.errors import SpringtideError
 
@@ -35,6 +35,7 @@ app.command("explain")(explain.explain)
 app.command("policies")(policies.policies)
 app.command("cite")(policies.cite)
 app.command("demo")(demo.demo)
+app.add_typer(forecast.app, name="forecast")
 app.add_typer(bench.app, name="bench")
 
 

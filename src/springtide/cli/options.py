@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 from springtide.errors import SpringtideError, nearest
+from springtide.forecast.running.choosing import Models
 from springtide.model.protocols import AnyPolicy
 from springtide.plan.registry import make_guard
 
@@ -57,6 +59,15 @@ def parse_duration_s(text: str, option: str) -> float:
 
 
 _UNITS_S = {"d": 86_400.0, "h": 3600.0, "m": 60.0, "s": 1.0}
+
+
+def chosen_models(folder: Path | None, retrain: str | None) -> Models | None:
+    """What `--models` and `--retrain` ask for."""
+    if folder is None:
+        if retrain is not None:
+            raise SpringtideError("--retrain trains models into the folder of --models: name one")
+        return None
+    return Models(folder=folder, retrain_s=None if retrain is None else parse_duration_s(retrain, "--retrain"))
 
 
 def guarded(policy: AnyPolicy, guards: list[str]) -> AnyPolicy:

@@ -55,9 +55,20 @@ def run(
         Path | None, typer.Option("--plot", metavar="FILE", help="Draw the run into a PNG, SVG or PDF file at its end.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    models: Annotated[
+        Path | None,
+        typer.Option("--models", metavar="FOLDER", help="Forecast with models that were trained (`forecast train`)."),
+    ] = None,
+    retrain: Annotated[
+        str | None,
+        typer.Option(
+            "--retrain", metavar="TIME", help="Train models anew from the journal as often, such as 6h, into --models."
+        ),
+    ] = None,
 ) -> None:
     """Run an application on Spark, and change it while it runs."""
     from springtide.cli import results, running
+    from springtide.cli.options import chosen_models
 
     running.run(
         running.Wishes(
@@ -77,6 +88,7 @@ def run(
             interval_s=interval,
             for_s=seconds,
             until_drained=until_drained,
+            models=chosen_models(models, retrain),
         ),
         results.Output(as_json=as_json, plot=plot, journal=journal),
     )

@@ -22,6 +22,7 @@ from springtide.backends.spark.scaling import Scaling
 from springtide.cli.options import guarded, parse_assignments
 from springtide.cli.results import Output, check_plot_path, draw, show
 from springtide.errors import SpringtideError, nearest
+from springtide.forecast.running.choosing import Models
 from springtide.live import LiveRun
 from springtide.model.observation import Observation
 from springtide.model.protocols import Recorder
@@ -51,13 +52,14 @@ class Wishes:
     interval_s: float
     for_s: float | None
     until_drained: bool
+    models: Models | None
 
 
 def run(wishes: Wishes, output: Output) -> None:
     """Everything that can be refused is refused before Spark is started, which takes a while."""
     if output.plot is not None:
         check_plot_path(output.plot)
-    live = _live_run(wishes)
+    live = dataclasses.replace(_live_run(wishes), journal=output.journal)
     settings = parse_assignments(wishes.settings, "--conf")
     if live.scaling is Scaling.DYNAMIC_ALLOCATION:
         settings = dynamic_allocation(live.pool.min_hosts, live.pool.max_hosts) | settings
@@ -132,6 +134,7 @@ def _live_run(wishes: Wishes) -> LiveRun:
         hosts=start,
         interval_s=wishes.interval_s,
         scaling=Scaling(wishes.scaling),
+        models=wishes.models,
     )
 
 

@@ -66,9 +66,14 @@ def simulate(
     time_column: Annotated[str | None, typer.Option("--time-column", help="Name of the trace's time column.")] = None,
     count_column: Annotated[str | None, typer.Option("--count-column", help="Name of the column of rows per step.")] = None,
     rate_column: Annotated[str | None, typer.Option("--rate-column", help="Name of the column of rows per second.")] = None,
+    models: Annotated[
+        Path | None,
+        typer.Option("--models", metavar="FOLDER", help="Forecast with models that were trained (`forecast train`)."),
+    ] = None,
 ) -> None:
     """Show what a policy would have done with a history of rates."""
     from springtide.cli import results, simulating
+    from springtide.cli.options import chosen_models
 
     simulating.simulate(
         simulating.Wishes(
@@ -87,6 +92,7 @@ def simulate(
             time_column=time_column,
             count_column=count_column,
             rate_column=rate_column,
+            models=chosen_models(models, None),
         ),
         results.Output(as_json=as_json, plot=plot, journal=journal),
     )

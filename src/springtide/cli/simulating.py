@@ -19,6 +19,7 @@ from springtide.cli.options import guarded, parameters_for
 from springtide.cli.results import Output, check_plot_path, draw, show
 from springtide.config import ApplicationFile, build, read_application
 from springtide.errors import SpringtideError
+from springtide.forecast.running.choosing import Models
 from springtide.journal.from_model import application_record, policy_record
 from springtide.journal.records import RunRecord
 from springtide.journal.writing import JournalWriter
@@ -53,6 +54,7 @@ class Wishes:
     time_column: str | None
     count_column: str | None
     rate_column: str | None
+    models: Models | None
 
 
 def simulate(wishes: Wishes, output: Output) -> None:
@@ -109,6 +111,7 @@ def _simulation(trace: Trace, described: ApplicationFile | None, policy_name: st
         policy=guarded(policy, wishes.guards),
         policy_name=policy_name,
         seed=wishes.seed,
+        models=wishes.models,
     )
 
 

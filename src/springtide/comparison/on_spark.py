@@ -5,38 +5,15 @@ Rules: the traces are sent once, not with every case. Outcomes are the same wher
 
 from __future__ import annotations
 
-import os
-import shutil
-import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 
 from pyspark import Accumulator, AccumulatorParam
 from pyspark.sql import SparkSession
 
-from springtide.backends.spark.cluster.embedded import QUICK_JVM, session
 from springtide.comparison.sweep import Case, Outcome, Sweep, attempt
-from springtide.errors import SpringtideError
 
 _POLL_S = 0.3
-
-
-@contextmanager
-def local_session(workers: int | None) -> Iterator[SparkSession]:
-    """Spark in this process and in one worker process per core, or in so many of them."""
-    if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
-        raise SpringtideError("Spark needs a JDK 17 or newer, and there is no java on PATH: install one, or use --no-spark")
-    settings = {
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.ui.enabled": "false",
-        "spark.driver.extraJavaOptions": QUICK_JVM,
-    }
-    handler = signal.getsignal(signal.SIGINT)
-    with session("springtide-compare", master=f"local[{workers or '*'}]", settings=settings) as spark:
-        signal.signal(signal.SIGINT, handler)  # Spark's own handler outlives the session
-        yield spark
 
 
 def run_on_spark(sweep: Sweep, spark: SparkSession, note: Callable[[str], None]) -> list[Outcome]:

@@ -48,6 +48,10 @@ class Decision:
     def __post_init__(self) -> None:
         require(bool(self.reason.strip()), "a decision needs a reason")
 
+    def noting(self, note: str) -> Decision:
+        """The same decision, with something more to its reason."""
+        return replace(self, reason=f"{self.reason}; {note}")
+
     def refused(self, planned: Allocation, veto: WhyNot) -> Decision:
         """The decision with another planned allocation, and the veto that made it so.
 

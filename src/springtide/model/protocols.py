@@ -27,7 +27,7 @@ class Forecast:
     """Rates in rows per second of each source's next intervals: `mean[k]` is k + 1 intervals ahead.
 
     `upper` is a high quantile. A model that knows more of the distribution gives more of it: `quantiles[source][i]` are the
-    rates that will be exceeded with the probability 1 - `levels[i]`.
+    rates that will be exceeded with the probability 1 - `levels[i]`. `note` tells what is wrong with it, if anything is.
     """
 
     interval_s: float
@@ -36,6 +36,7 @@ class Forecast:
     upper: dict[str, FloatArray]
     levels: tuple[float, ...] = ()
     quantiles: dict[str, FloatArray] = field(default_factory=dict)
+    note: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -95,18 +95,34 @@ class Windows:
             future=self.future[::stride],
         )
 
-    def series(self) -> FloatArray:
-        """The rates that the windows were cut from, from the first past to the last future one.
+    @property
+    def first(self) -> int:
+        """The interval that the oldest past begins with."""
+        return int(self.origins[0]) - int(self.past.shape[1]) + 1
 
-        Where windows leave something out, or it was made up, the value before is repeated.
+    def recorded(self) -> FloatArray:
+        """The rates that the windows were cut from, beginning with the interval `first`; NaN where none is known.
+
+        Rates that only a past shows may have been made up.
         """
-        past, first = self.past.shape[1], int(self.origins[0]) - self.past.shape[1] + 1
-        found = np.full(int(self.origins[-1]) - first + 1 + self.steps, np.nan)
-        for origin, before, after in zip(self.origins - first, self.past, self.future, strict=True):
-            found[origin + 1 : origin + 1 + self.steps] = after
-            found[origin + 1 - past : origin + 1] = before
+        return self._laid(after_wins=True)
+
+    def series(self) -> FloatArray:
+        """The same with what was made up; where windows leave something out, the value before is repeated."""
+        found = self._laid(after_wins=False)
         known = np.maximum.accumulate(np.where(np.isnan(found), 0, np.arange(len(found))))
         return found[known]
+
+    def _laid(self, *, after_wins: bool) -> FloatArray:
+        before, at = self.past.shape[1], self.origins - self.first + 1
+        found = np.full(int(at[-1]) + self.steps, np.nan)
+        for is_after in (not after_wins, after_wins):
+            for place, past, future in zip(at.tolist(), self.past, self.future, strict=True):
+                if is_after:
+                    found[place : place + self.steps] = future
+                else:
+                    found[place - before : place] = past
+        return found
 
 
 def windows_of(rates: FloatArray, *, interval_s: float, past: int, future: int, stride: int = 1) -> Windows:

@@ -113,8 +113,23 @@ def bursty_day(
     return Trace(name="bursty-day", step_s=1.0, counts=rows.astype(np.float64))
 
 
+def stable_stand_in(seed: int, mean_per_s: float = 1000.0, noise: float = 0.05, days: float = 60.0) -> Trace:
+    """A load that stays about the same, in steps of five minutes: a stand-in for the "stable" load of BGElasor.
+
+    That recording was not published. This is a constant with noise of relative standard deviation `noise`, part of which
+    wavers over minutes and hours; it is no recording, and errors on it say nothing of the paper's.
+    """
+    _require_between("stable-stand-in", 0, _MAX_RATE_PER_S, mean_per_s=mean_per_s)
+    _require_between("stable-stand-in", 0, 1, noise=noise)
+    _require_between("stable-stand-in", 1, 3650, days=days)
+    step_s, count = 300.0, round(days * _DAY_S / 300.0)
+    wavering = _wavering(_chance("stable-stand-in", seed), noise, count, step_s)
+    return Trace(name="stable-stand-in", step_s=step_s, counts=mean_per_s * step_s * wavering)
+
+
 GENERATORS: Mapping[str, Callable[..., Trace]] = {
-    function.__name__.replace("_", "-"): function for function in (constant, steps, spikes, day_cycle, bursty_day)
+    function.__name__.replace("_", "-"): function
+    for function in (constant, steps, spikes, day_cycle, bursty_day, stable_stand_in)
 }
 
 

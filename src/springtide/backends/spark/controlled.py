@@ -12,7 +12,7 @@ from pathlib import Path
 
 from springtide.backends.spark.backend import SparkBackend
 from springtide.errors import SpringtideError
-from springtide.forecast.choosing import forecast_for
+from springtide.forecast.running.choosing import ForecastOf, Models, forecast_for
 from springtide.journal.from_model import application_record, policy_record
 from springtide.journal.records import RunRecord
 from springtide.journal.writing import JournalWriter
@@ -44,20 +44,38 @@ class Control:
     policy_name: str
     interval_s: float
     journal: str | Path | None = None
+    models: Models | None = None
 
     def recorder(self, application: ApplicationModel) -> AbstractContextManager[Recorder]:
         return nullcontext(Silent()) if self.journal is None else open_journal(self.journal, application, self)
 
+    def forecast(self, application: ApplicationModel) -> AbstractContextManager[ForecastOf]:
+        return forecast_for(
+            self.policy,
+            self.interval_s,
+            models=self.models,
+            sources=[source.name for source in application.sources],
+            journal=None if self.journal is None else Path(self.journal),
+        )
+
 
 def control(
-    policy: str | AnyPolicy, parameters: Mapping[str, object] | None, interval_s: float, journal: str | Path | None
+    policy: str | AnyPolicy,
+    parameters: Mapping[str, object] | None,
+    interval_s: float,
+    journal: str | Path | None,
+    models: str | Path | Models | None = None,
 ) -> Control:
-    """Control as a user asks for it: a policy is named, or is one."""
-    if isinstance(policy, str):
-        return Control(policy=make_policy(policy, parameters or {}), policy_name=policy, interval_s=interval_s, journal=journal)
-    if parameters:
+    """Control as a user asks for it: a policy is named, or is one; so are trained models, by their folder."""
+    if not isinstance(policy, str) and parameters:
         raise SpringtideError("parameters= go with the name of a policy; this one is made already")
-    return Control(policy=policy, policy_name=type(policy).__name__, interval_s=interval_s, journal=journal)
+    return Control(
+        policy=make_policy(policy, parameters or {}) if isinstance(policy, str) else policy,
+        policy_name=policy if isinstance(policy, str) else type(policy).__name__,
+        interval_s=interval_s,
+        journal=journal,
+        models=Models(folder=Path(models)) if isinstance(models, str | Path) else models,
+    )
 
 
 def open_journal(path: str | Path, application: ApplicationModel, control: Control) -> JournalWriter:
@@ -79,26 +97,27 @@ class Controlled:
 
     def __init__(self, backend: SparkBackend, control: Control) -> None:
         self.backend = backend
-        self._recorder = control.recorder(backend.application)  # a journal that is refused is refused before anything runs
+        self._error: Exception | None = None
+        with ExitStack() as undone:
+            # A journal or a model that is refused is refused before anything runs.
+            self._recorder = undone.enter_context(control.recorder(backend.application))
+            forecast = undone.enter_context(control.forecast(backend.application))
+            backend.start()
+            self._opened = undone.pop_all()  # from here on they are the thread's to close
         self._loop = ControlLoop(
             application=backend.application,
             pool=backend.pool,
             policy=control.policy,
             interval_s=control.interval_s,
-            forecast=forecast_for(control.policy, control.interval_s),
+            forecast=forecast,
         )
-        self._error: Exception | None = None
         self._thread = threading.Thread(target=self._control, name="springtide", daemon=True)
-        with ExitStack() as undone:
-            undone.enter_context(self._recorder)
-            backend.start()
-            undone.pop_all()  # from here on the recorder is the thread's to close
         self._thread.start()
 
     def _control(self) -> None:
         try:
-            with self._recorder as recorder:
-                self._loop.run(self.backend, recorder, math.inf, self._over)
+            with self._opened:
+                self._loop.run(self.backend, self._recorder, math.inf, self._over)
         except Exception as error:  # the queries go on as they are; `awaitTermination` tells
             self._error = error
 

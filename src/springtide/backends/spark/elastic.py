@@ -26,6 +26,7 @@ from springtide.backends.spark.jvm.running import nodes_with_state
 from springtide.backends.spark.query import OperatorQuery, Wiring
 from springtide.backends.spark.starting import present_executors
 from springtide.errors import SpringtideError
+from springtide.forecast.running.choosing import Models
 from springtide.model.allocation import OperatorAllocation
 from springtide.model.application import SLO, Edge, Grouping, Operator, Source
 from springtide.model.application import Application as ApplicationModel
@@ -44,9 +45,11 @@ def elastic(  # noqa: PLR0913 - one keyword for each choice, all with a default
     max_hosts: int = 10,
     interval_s: float = 10.0,
     journal: str | Path | None = None,
+    models: str | Path | Models | None = None,
 ) -> ElasticWriter:
     """Wrap `df.writeStream`; go on with `option`, `outputMode`, `foreachBatch` and `start` as before."""
-    return ElasticWriter(writer, control(policy, parameters, interval_s, journal), SLO(latency_s=slo_s), (min_hosts, max_hosts))
+    chosen = control(policy, parameters, interval_s, journal, models)
+    return ElasticWriter(writer, chosen, SLO(latency_s=slo_s), (min_hosts, max_hosts))
 
 
 @dataclass

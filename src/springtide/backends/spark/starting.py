@@ -18,6 +18,7 @@ from springtide.backends.spark.controlled import Controlled, control
 from springtide.backends.spark.fusion import pool_of
 from springtide.backends.spark.jvm.executors import Executor, executors
 from springtide.errors import SpringtideError
+from springtide.forecast.running.choosing import Models
 from springtide.model.protocols import AnyPolicy
 
 
@@ -33,9 +34,10 @@ def start(  # noqa: PLR0913 - one keyword for each choice, all with a default
     max_hosts: int = 10,
     interval_s: float = 10.0,
     journal: str | Path | None = None,
+    models: str | Path | Models | None = None,
 ) -> Controlled:
     """Start an application's queries, with as many hosts as there are executors now; it goes on from what is in `folder`."""
-    chosen = control(policy, parameters, interval_s, journal)
+    chosen = control(policy, parameters, interval_s, journal, models)
     present = present_executors(spark)
     first = next(iter(present.values()))
     described = app if slo_s is None else dataclasses.replace(app, slo=dataclasses.replace(app.slo, latency_s=slo_s))

@@ -1,0 +1,1 @@
+"""Several forecasts made one: how much each counts, how far off it may be, and how both follow what comes."""

@@ -1,0 +1,169 @@
+"""Blended forecasts in use, of any number of series: after each interval the weights and the quantiles follow what came.
+
+`came` is told of every interval, in order; `says` turns what the members forecast into one forecast with quantiles. What was
+said is remembered until it has come out at every distance.
+
+Rules: nothing looks ahead. What is kept does not grow. The same rates and forecasts give the same answers, whether series are
+followed one by one or together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from springtide.forecast.mixing.blending import improved, tempered
+from springtide.forecast.mixing.calibration import LEVELS, first_levels, moved_levels, scores, stretched
+from springtide.forecast.mixing.distances import at_every_step
+from springtide.model.observation import FloatArray
+
+_KEPT_SCORES = 2048
+_MEMORY = 1000.0  # intervals in which an error's weight falls to a third
+_RECENT = 100.0  # the same, of the errors by which a blend is compared with the last value
+_MOVES = 4  # of weight, for each new error
+_REFRESH = 8  # intervals between two looks at a series' quantiles
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Beginning:
+    """What a blend knows of one series when it begins: from the part that it was validated on.
+
+    `weights` has the axes distance, member; `moments` distance, member, member; `scores` distance, time, the oldest first.
+    `errors` is how many errors these were made of.
+    """
+
+    distances: NDArray[np.int64]
+    weights: FloatArray
+    moments: FloatArray
+    scores: FloatArray
+    errors: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Foreseen:
+    """The next rates of each series, `mean[series, step]`, and `quantiles[series, level, step]` for `calibration.LEVELS`."""
+
+    mean: FloatArray
+    quantiles: FloatArray
+
+
+class Following:
+    """The blends of some series, from their beginnings on, that are asked for the next `steps` rates."""
+
+    def __init__(self, beginnings: Sequence[Beginning], steps: int) -> None:
+        self._distances = beginnings[0].distances[beginnings[0].distances <= steps]
+        self._steps = steps
+        members = max(b.weights.shape[1] for b in beginnings)
+        count, far = len(beginnings), int(self._distances[-1]) + 1
+        near = len(self._distances)
+        self._weights = np.stack([_padded(b.weights[:near], (near, members)) for b in beginnings])
+        self._there = np.arange(members) < np.array([b.weights.shape[1] for b in beginnings])[:, None]
+        self._moments = np.stack([_padded(b.moments[:near], (near, members, members)) for b in beginnings])
+        worth = np.minimum(np.array([float(b.errors) for b in beginnings]), _MEMORY)
+        self._worth = np.repeat(worth[:, None], near, axis=1)
+        self._scores = np.full((count, near, _KEPT_SCORES), np.nan)
+        self._scored = np.zeros((count, near), np.int64)
+        for s, beginning in enumerate(beginnings):
+            newest = beginning.scores[:near, -_KEPT_SCORES:]
+            self._scores[s, :, : newest.shape[1]] = newest
+            self._scored[s] = newest.shape[1]
+        self._levels = np.stack([first_levels(self._distances, b.errors) for b in beginnings])
+        self._factors = np.zeros((count, near, len(LEVELS)))
+        self._count = 0
+        self._losses = np.zeros((2, count, near))  # of the blend, and of the last value
+        self._said_at = np.full(far, -1, np.int64)
+        self._said = np.zeros((far, count, near, members))
+        self._blended = np.zeros((far, count, near))
+        self._held_at = np.zeros((far, count, near, len(LEVELS)))
+        self._last = np.zeros((far, count))
+        self._index = -1
+
+    def came(self, index: int, rates: FloatArray) -> None:
+        """These are the rates of the interval `index`, one of each series; NaN if it is not known."""
+        self._index = index
+        rows = (index - self._distances) % len(self._said_at)
+        settled = np.flatnonzero(self._said_at[rows] == index - self._distances)
+        if settled.size:
+            self._learn(settled, rows[settled], rates)
+
+    def says(self, said: FloatArray, newest: FloatArray) -> Foreseen:
+        """The forecast that follows from those of the members, `said[series, member, step]`, after the interval that came last.
+
+        `newest` are the rates of that interval.
+        """
+        members = said.shape[1]
+        self._weights = improved(self._weights, self._moments, self._there, _MOVES)
+        self._look_at_quantiles()
+        everywhere = at_every_step(np.moveaxis(self._weights, 1, 0), self._distances, self._steps)
+        mean: FloatArray = np.einsum("tsm,smt->st", everywhere[:, :, :members], said)
+        factors = np.moveaxis(at_every_step(np.moveaxis(self._factors, 1, 0), self._distances, self._steps), 0, 2)
+        quantiles = np.maximum.accumulate(stretched(mean[:, None, :], factors), axis=1)
+        self._remember(said, mean, newest)
+        return Foreseen(mean=mean, quantiles=quantiles)
+
+    def shares_of_last_value(self) -> FloatArray:
+        """The recent errors of each series' blend as a share of the last value's; NaN while none are known."""
+        blend, last = self._losses.sum(axis=2)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found: FloatArray = np.sqrt(blend / last)
+        return found
+
+    def _learn(self, near: NDArray[np.int64], rows: NDArray[np.int64], rates: FloatArray) -> None:
+        """At some of the distances it has come out what was said, in the remembered rows."""
+        known = np.isfinite(rates)
+        blended = self._blended[rows, :, near].T
+        came = np.where(known[:, None], rates[:, None], blended)
+        self._weigh_errors(near, self._said[rows, :, near].swapaxes(0, 1) - came[:, :, None], known)
+        self._keep_scores(near, scores(blended, came), known)
+        held = came[:, :, None] <= self._held_at[rows, :, near].swapaxes(0, 1)
+        levels = self._levels[:, near]
+        self._levels[:, near] = np.where(known[:, None, None], moved_levels(levels, self._distances[near], held), levels)
+        both = np.stack([blended, self._last[rows].T])
+        self._losses[:, :, near] = (1.0 - 1.0 / _RECENT) * self._losses[:, :, near] + (both - came) ** 2
+
+    def _weigh_errors(self, near: NDArray[np.int64], errors: FloatArray, known: NDArray[np.bool_]) -> None:
+        errors = np.where(self._there[:, None, :] & known[:, None, None], errors, 0.0)
+        squares = np.einsum("saii->sa", self._moments[:, near]) / self._there.sum(axis=1)[:, None]
+        errors = tempered(errors, np.sqrt(squares)[..., None])
+        keep = np.where(known, 1.0 - 1.0 / _MEMORY, 1.0)[:, None]
+        before = keep * self._worth[:, near]
+        after = np.maximum(before + known[:, None], 1.0)
+        products = errors[..., :, None] * errors[..., None, :]
+        self._moments[:, near] = self._moments[:, near] * (before / after)[..., None, None] + products / after[..., None, None]
+        self._worth[:, near] = after
+
+    def _keep_scores(self, near: NDArray[np.int64], score: FloatArray, known: NDArray[np.bool_]) -> None:
+        series = np.flatnonzero(known)
+        slots = self._scored[np.ix_(series, near)] % _KEPT_SCORES
+        self._scores[series[:, None], near[None, :], slots] = score[series]
+        self._scored[np.ix_(series, near)] += 1
+
+    def _look_at_quantiles(self) -> None:
+        """Of some series at a time, so that no interval has to do it for all."""
+        due = (np.arange(len(self._factors)) + self._count) % _REFRESH == 0
+        due |= self._count == 0
+        self._count += 1
+        for s in np.flatnonzero(due):
+            ordered = np.sort(self._scores[s], axis=1)  # what is not there comes last
+            last = np.minimum(self._scored[s], _KEPT_SCORES)[:, None] - 1
+            at = self._levels[s] * last
+            low = at.astype(np.int64)
+            high = np.minimum(low + 1, last)
+            below, above = np.take_along_axis(ordered, low, 1), np.take_along_axis(ordered, high, 1)
+            self._factors[s] = below + (at - low) * (above - below)
+
+    def _remember(self, said: FloatArray, mean: FloatArray, newest: FloatArray) -> None:
+        row = self._index % len(self._said_at)
+        at = self._distances - 1
+        self._said_at[row] = self._index
+        self._said[row, :, :, : said.shape[1]] = np.moveaxis(said[:, :, at], 2, 1)
+        self._blended[row] = mean[:, at]
+        self._held_at[row] = stretched(mean[:, at, None], self._factors)
+        self._last[row] = newest
+
+
+def _padded(values: FloatArray, shape: tuple[int, ...]) -> FloatArray:
+    return np.pad(values, [(0, wanted - there) for wanted, there in zip(shape, values.shape, strict=True)])

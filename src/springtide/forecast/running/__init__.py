@@ -1,0 +1,1 @@
+"""Forecasts while an application runs, live or simulated."""
