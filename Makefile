@@ -35,6 +35,7 @@ test-slow: jdk setup ## whole live runs: a policy up and down a trace, killed dr
 test-all: test test-slow ## both, and the benchmarks checked against their bars (more than an hour)
 	@$(BIN)/springtide bench simulator --check
 	@$(BIN)/springtide bench policies --check
+	@$(BIN)/springtide bench forecasts --check
 	@$(BIN)/springtide bench spark --check
 
 lint: setup      ## style, types and layers
@@ -43,9 +44,10 @@ lint: setup      ## style, types and layers
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: jdk setup ## how fast simulator and policies are on this machine, and what changes cost on live Spark (an hour)
+bench: jdk setup ## how fast simulator, policies and forecasts are on this machine, and what changes cost on live Spark (an hour)
 	@$(BIN)/springtide bench simulator
 	@$(BIN)/springtide bench policies
+	@$(BIN)/springtide bench forecasts
 	@$(BIN)/springtide bench spark
 
 clean:           ## remove what make made

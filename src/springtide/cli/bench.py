@@ -50,6 +50,21 @@ def policies(
         raise typer.Exit(1)
 
 
+@app.command("forecasts")
+def forecasts(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer forecasts, no neural models: to try it out.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Exit with code 1 when a figure is above its bar.")] = False,
+) -> None:
+    """Measure how long a forecast of 1,000 sources takes, each with its own models, and beside a process that trains."""
+    from springtide.benchmarks.forecasts import measure, table
+
+    report = measure(quick=quick, say=lambda text: typer.echo(text, err=True))
+    _print(report, as_json, table)
+    if check and not report.within_bars:
+        raise typer.Exit(1)
+
+
 @app.command("spark")
 def spark(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,

@@ -62,12 +62,17 @@ _UNITS_S = {"d": 86_400.0, "h": 3600.0, "m": 60.0, "s": 1.0}
 
 
 def chosen_models(folder: Path | None, retrain: str | None) -> Models | None:
-    """What `--models` and `--retrain` ask for."""
+    """What `--models` and `--retrain` ask for; models that cannot be used are refused, unless they are yet to be trained."""
     if folder is None:
         if retrain is not None:
             raise SpringtideError("--retrain trains models into the folder of --models: name one")
         return None
-    return Models(folder=folder, retrain_s=None if retrain is None else parse_duration_s(retrain, "--retrain"))
+    if retrain is not None:
+        return Models(folder=folder, retrain_s=parse_duration_s(retrain, "--retrain"))
+    from springtide.forecast.trained import open_trained  # half a second that other runs need not wait
+
+    open_trained(folder)
+    return Models(folder=folder)
 
 
 def guarded(policy: AnyPolicy, guards: list[str]) -> AnyPolicy:

@@ -151,6 +151,14 @@ class ServedForecaster:
         return replace(forecast, model=Auto.name if len(silent) < len(sources) else forecast.model, note=note)
 
 
+def _long(duration_s: float) -> str:
+    """
+    >>> _long(90.0), _long(5400.0), _long(604_800.0)
+    ('1.5 min', '1.5 h', '168 h')
+    """
+    return f"{duration_s / 60:.3g} min" if duration_s < 3600 else f"{duration_s / 3600:.3g} h"
+
+
 def _too_old(age_s: float, oldest_s: float) -> str:
     if age_s <= oldest_s:
         return ""
@@ -232,8 +240,8 @@ class _Group:
         """Why nothing is said of a source; empty if something is."""
         if self._seen[i] >= self._past:
             return "" if np.isfinite(self._ahead[i, 0]) else "its first interval is not over yet"
-        needed, there = self._past * self._interval_s, self._seen[i] * self._interval_s
-        return f"it needs {needed / 3600:g} h of past rates, and has {there / 3600:.3g} h"
+        needed_s, there_s = self._past * self._interval_s, float(self._seen[i]) * self._interval_s
+        return f"it needs {_long(needed_s)} of past rates, and has {_long(there_s)}"
 
     def _close(self) -> None:
         scaled = (self._rows / self._interval_s - self._low) / self._span
