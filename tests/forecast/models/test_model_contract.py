@@ -33,10 +33,10 @@ def _mixtures_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("springtide.forecast.models.auto.SINGLES", FEW)
 
 
-def fresh(name: str) -> RegisteredModel:
-    """The model, which has learnt nothing yet."""
+def fresh(name: str, updates: int = 15) -> RegisteredModel:
+    """The model, which has learnt nothing yet; a network will not learn much."""
     model = make_model(name)
-    return replace(model, settings=TINY) if isinstance(model, RecurrentForecaster) else model
+    return replace(model, settings=replace(TINY, updates=updates)) if isinstance(model, RecurrentForecaster) else model
 
 
 def rates(days: int = 40, seed: int = 0) -> np.ndarray:
@@ -55,7 +55,7 @@ def windows() -> tuple[Windows, Windows]:
 
 @cache
 def learnt(name: str) -> RegisteredModel:
-    return fresh(name).fit(*windows(), 0)
+    return fresh(name, updates=120).fit(*windows(), 0)
 
 
 @pytest.mark.parametrize("name", ALL)

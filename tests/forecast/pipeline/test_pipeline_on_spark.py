@@ -24,7 +24,7 @@ from springtide.forecast.pipeline.preparing import prepare
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 START = pd.Timestamp("2024-01-01", tz="UTC")
 MINUTES = 360

@@ -24,7 +24,7 @@ from springtide.workload.written import write_trace
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 MODELS = ["last-value", "yesterday", "last-week", "arima", "auto"]
 HOUR_S = 3600.0

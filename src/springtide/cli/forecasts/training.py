@@ -38,7 +38,9 @@ def retrain(journal: Path, folder: Path, names: str) -> None:
     """Data are kept beside the models, so that the next time only what is new is made."""
     wanted = chosen(names)
     with spark_session(1) as spark:
-        data = prepared_on(spark, [journal], folder.with_name(f"{folder.name}.data"), PrepareOptions(kind="journal", refit=True))
+        data = prepared_on(
+            spark, [journal], folder.with_name(f"{folder.name}.data"), PrepareOptions(kind="journal", refit=True)
+        )
         sources = [series.name for series in data.series if series.name.startswith(_SOURCE)]
         if not sources:
             raise SpringtideError(f"{journal}: no source has shown enough to learn from yet")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from springtide.model.observation import FloatArray
 
-_RIDGE = 0.005  # of the mean squared error: members that have been equal share alike
+_RIDGE = 0.001  # of the mean squared error: members that have been equal share alike
 _MOVES_AT_FIRST = 60
 _LARGEST = 8.0  # times the usual size of errors
 _TINY = 1e-15

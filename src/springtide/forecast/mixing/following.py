@@ -4,7 +4,7 @@
 said is remembered until it has come out at every distance.
 
 Rules: nothing looks ahead. What is kept does not grow. The same rates and forecasts give the same answers, whether series are
-followed one by one or together.
+followed one by one or some together; of many, only some have their weights looked at in each interval.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from springtide.forecast.mixing.distances import at_every_step
 from springtide.model.observation import FloatArray
 
 _KEPT_SCORES = 2048
-_MEMORY = 1000.0  # intervals in which an error's weight falls to a third
+_MEMORY = 500.0  # intervals in which an error's weight falls to a third
 _RECENT = 100.0  # the same, of the errors by which a blend is compared with the last value
 _MOVES = 4  # of weight, for each new error
+_FEW = 64  # series whose weights are looked at in every interval; of more, a quarter at a time
+_TURNS = 4
 _REFRESH = 8  # intervals between two looks at a series' quantiles
 
 
@@ -53,9 +55,10 @@ class Foreseen:
 class Following:
     """The blends of some series, from their beginnings on, that are asked for the next `steps` rates."""
 
-    def __init__(self, beginnings: Sequence[Beginning], steps: int) -> None:
+    def __init__(self, beginnings: Sequence[Beginning], steps: int, *, quantiles: bool = True) -> None:
+        """Without `quantiles` none are kept, which is quicker: all of them are then the mean."""
         self._distances = beginnings[0].distances[beginnings[0].distances <= steps]
-        self._steps = steps
+        self._steps, self._with_quantiles = steps, quantiles
         members = max(b.weights.shape[1] for b in beginnings)
         count, far = len(beginnings), int(self._distances[-1]) + 1
         near = len(self._distances)
@@ -64,9 +67,9 @@ class Following:
         self._moments = np.stack([_padded(b.moments[:near], (near, members, members)) for b in beginnings])
         worth = np.minimum(np.array([float(b.errors) for b in beginnings]), _MEMORY)
         self._worth = np.repeat(worth[:, None], near, axis=1)
-        self._scores = np.full((count, near, _KEPT_SCORES), np.nan)
+        self._scores = np.full((count if quantiles else 0, near, _KEPT_SCORES), np.nan)
         self._scored = np.zeros((count, near), np.int64)
-        for s, beginning in enumerate(beginnings):
+        for s, beginning in enumerate(beginnings if quantiles else ()):
             newest = beginning.scores[:near, -_KEPT_SCORES:]
             self._scores[s, :, : newest.shape[1]] = newest
             self._scored[s] = newest.shape[1]
@@ -77,7 +80,7 @@ class Following:
         self._said_at = np.full(far, -1, np.int64)
         self._said = np.zeros((far, count, near, members))
         self._blended = np.zeros((far, count, near))
-        self._held_at = np.zeros((far, count, near, len(LEVELS)))
+        self._held_at = np.zeros((far if quantiles else 0, count, near, len(LEVELS)))
         self._last = np.zeros((far, count))
         self._index = -1
 
@@ -95,14 +98,24 @@ class Following:
         `newest` are the rates of that interval.
         """
         members = said.shape[1]
-        self._weights = improved(self._weights, self._moments, self._there, _MOVES)
-        self._look_at_quantiles()
+        few = len(self._weights) <= _FEW
+        due = slice(None) if few else slice(self._count % _TURNS, None, _TURNS)
+        self._weights[due] = improved(self._weights[due], self._moments[due], self._there[due], _MOVES)
+        if self._with_quantiles:
+            self._look_at_quantiles()
+        self._count += 1
         everywhere = at_every_step(np.moveaxis(self._weights, 1, 0), self._distances, self._steps)
         mean: FloatArray = np.einsum("tsm,smt->st", everywhere[:, :, :members], said)
-        factors = np.moveaxis(at_every_step(np.moveaxis(self._factors, 1, 0), self._distances, self._steps), 0, 2)
-        quantiles = np.maximum.accumulate(stretched(mean[:, None, :], factors), axis=1)
         self._remember(said, mean, newest)
-        return Foreseen(mean=mean, quantiles=quantiles)
+        return Foreseen(mean=mean, quantiles=self._quantiles(mean))
+
+    def _quantiles(self, mean: FloatArray) -> FloatArray:
+        if not self._with_quantiles:
+            return np.broadcast_to(mean[:, None, :], (len(mean), len(LEVELS), mean.shape[1]))
+        factors = np.moveaxis(at_every_step(np.moveaxis(self._factors, 1, 0), self._distances, self._steps), 0, 2)
+        crossing = stretched(mean[:, None, :], factors)
+        found: FloatArray = np.maximum.accumulate(crossing, axis=1)
+        return found
 
     def shares_of_last_value(self) -> FloatArray:
         """The recent errors of each series' blend as a share of the last value's; NaN while none are known."""
@@ -117,10 +130,11 @@ class Following:
         blended = self._blended[rows, :, near].T
         came = np.where(known[:, None], rates[:, None], blended)
         self._weigh_errors(near, self._said[rows, :, near].swapaxes(0, 1) - came[:, :, None], known)
-        self._keep_scores(near, scores(blended, came), known)
-        held = came[:, :, None] <= self._held_at[rows, :, near].swapaxes(0, 1)
-        levels = self._levels[:, near]
-        self._levels[:, near] = np.where(known[:, None, None], moved_levels(levels, self._distances[near], held), levels)
+        if self._with_quantiles:
+            self._keep_scores(near, scores(blended, came), known)
+            held = came[:, :, None] <= self._held_at[rows, :, near].swapaxes(0, 1)
+            levels = self._levels[:, near]
+            self._levels[:, near] = np.where(known[:, None, None], moved_levels(levels, self._distances[near], held), levels)
         both = np.stack([blended, self._last[rows].T])
         self._losses[:, :, near] = (1.0 - 1.0 / _RECENT) * self._losses[:, :, near] + (both - came) ** 2
 
@@ -145,7 +159,6 @@ class Following:
         """Of some series at a time, so that no interval has to do it for all."""
         due = (np.arange(len(self._factors)) + self._count) % _REFRESH == 0
         due |= self._count == 0
-        self._count += 1
         for s in np.flatnonzero(due):
             ordered = np.sort(self._scores[s], axis=1)  # what is not there comes last
             last = np.minimum(self._scored[s], _KEPT_SCORES)[:, None] - 1
@@ -161,7 +174,8 @@ class Following:
         self._said_at[row] = self._index
         self._said[row, :, :, : said.shape[1]] = np.moveaxis(said[:, :, at], 2, 1)
         self._blended[row] = mean[:, at]
-        self._held_at[row] = stretched(mean[:, at, None], self._factors)
+        if self._with_quantiles:
+            self._held_at[row] = stretched(mean[:, at, None], self._factors)
         self._last[row] = newest
 
 

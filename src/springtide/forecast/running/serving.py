@@ -185,7 +185,8 @@ class _Group:
         self._steps = min(wanted, those[0].series.future)
         self._low = np.array([one.series.scale.low_per_s for one in those])
         self._span = np.array([one.series.scale.span_per_s for one in those])
-        self._recent = np.zeros((len(those), self._past))
+        self._kept = np.zeros((len(those), 2 * self._past))
+        self._end = self._past  # of the newest rates in what is kept
         self._seen = np.zeros(len(those), np.int64)
         for i, one in enumerate(those):
             newest = one.recent_per_s[-self._past :]
@@ -193,11 +194,17 @@ class _Group:
                 self._recent[i, -len(newest) :] = (newest - self._low[i]) / self._span[i]
                 self._seen[i] = len(newest)
         self._predict = members_together([one.auto.members for one in those])
-        self._following = Following([one.auto.known for one in those], self._steps)
+        self._following = Following([one.auto.known for one in those], self._steps, quantiles=False)
         self._index = 0
         self._elapsed_s = 0.0
         self._rows = np.zeros(len(those))
         self._ahead = np.full((len(those), self._steps), np.nan)  # rows per second, from the last whole interval on
+
+    @property
+    def _recent(self) -> FloatArray:
+        """The newest rates, scaled: as many as the models look back on."""
+        newest: FloatArray = self._kept[:, self._end - self._past : self._end]
+        return newest
 
     def rates_of(self, source: str) -> FloatArray:
         """What has been seen of a source, in rows per second, the oldest first."""
@@ -245,8 +252,11 @@ class _Group:
 
     def _close(self) -> None:
         scaled = (self._rows / self._interval_s - self._low) / self._span
-        self._recent = np.roll(self._recent, -1, axis=1)
-        self._recent[:, -1] = scaled
+        if self._end == self._kept.shape[1]:  # room for as many again, so that rates are seldom moved
+            self._kept[:, : self._past] = self._recent
+            self._end = self._past
+        self._kept[:, self._end] = scaled
+        self._end += 1
         self._seen += 1
         self._index += 1
         self._following.came(self._index, scaled)
