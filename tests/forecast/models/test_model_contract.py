@@ -138,11 +138,7 @@ def test_rates_that_were_made_up_are_not_learnt_from(name: str) -> None:
     def with_future(future: np.ndarray) -> Windows:
         return Windows(interval_s=3600.0, origins=train.origins, past=train.past, future=future)
 
-    said = (
-        make_model(name)
-        .fit(with_future(np.where(hidden, np.nan, train.future)), validation, 0)
-        .predict(validation.past, FUTURE)
-    )
+    said = fresh(name).fit(with_future(np.where(hidden, np.nan, train.future)), validation, 0).predict(validation.past, FUTURE)
 
     assert np.isfinite(said).all()
 
