@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from ran import assert_refused
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from ran import assert_refused
 
 SHORT = ("generator:steps:levels=100/600/100,hold_s=300", "generator:spikes:duration_s=900")
