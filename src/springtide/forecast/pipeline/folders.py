@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from springtide.errors import SpringtideError
@@ -34,7 +34,7 @@ def refuse_foreign(folder: Path) -> None:
 
 @contextmanager
 def staging_in(folder: Path) -> Iterator[Path]:
-    """An empty folder beside the rows, gone at the end; so is what a killed run left in it."""
+    """An empty folder beside the rows, gone at the end; so is what a killed run left, and the whole if nothing else is."""
     staging = folder / STAGING
     shutil.rmtree(staging, ignore_errors=True)
     try:
@@ -45,6 +45,8 @@ def staging_in(folder: Path) -> Iterator[Path]:
         yield staging
     finally:
         shutil.rmtree(staging, ignore_errors=True)
+        with suppress(OSError):
+            folder.rmdir()  # if nothing came of it
 
 
 def is_unfinished(folder: Path) -> bool:

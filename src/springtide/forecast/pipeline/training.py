@@ -24,6 +24,7 @@ from springtide.forecast.evaluation import Score, judge, judged_at
 from springtide.forecast.models.auto import Auto
 from springtide.forecast.models.registry import make_model, models
 from springtide.forecast.models.singles import NEURAL, RegisteredModel
+from springtide.forecast.pipeline.folders import STAGING, staging_in
 from springtide.forecast.pipeline.jobs import Job, Progress, run_jobs
 from springtide.forecast.pipeline.prepared import Prepared, PreparedSeries
 from springtide.forecast.pipeline.stored_windows import read_newest_rates, read_windows
@@ -42,7 +43,6 @@ from springtide.forecast.trained import (
 from springtide.model.windows import Windows
 
 _SCHEMA = "series string, outcome string"
-_STAGING = ".staging"
 
 
 def train(
@@ -58,10 +58,7 @@ def train(
     require(repetitions >= 1, f"repetitions must be at least 1, not {repetitions}")
     place = Path(folder).expanduser().resolve()
     _refuse_foreign(place)
-    staging = place / _STAGING
-    shutil.rmtree(staging, ignore_errors=True)
-    staging.mkdir(parents=True)
-    try:
+    with staging_in(place) as staging:
         outcomes = _fit_singles(spark, prepared, staging, names, repetitions, progress)
         if Auto.name in names:
             outcomes += _fit_mixtures(spark, prepared, staging, outcomes, progress)
@@ -69,8 +66,6 @@ def train(
         for one in prepared.series:
             _write_recent(prepared, one, staging)
         _publish(trained, staging)
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
     return trained
 
 
@@ -200,6 +195,6 @@ def _refuse_foreign(folder: Path) -> None:
     if folder.is_file():
         raise SpringtideError(f"{folder}: is a file; choose a folder for the models")
     if folder.is_dir() and not (folder / MANIFEST).exists():
-        foreign = sorted(entry.name for entry in folder.iterdir() if entry.name not in {_STAGING, WEIGHTS})
+        foreign = sorted(entry.name for entry in folder.iterdir() if entry.name not in {STAGING, WEIGHTS})
         if foreign:
             raise SpringtideError(f"{folder}: holds {foreign[0]!r} and no models; choose an empty folder")
