@@ -114,7 +114,7 @@ def test_a_seed_in_the_spec_wins() -> None:
     ("spec", "message"),
     [
         ("bursty_day", "there is no generator 'bursty_day'; did you mean 'bursty-day'?"),
-        ("qqq", "there is no generator 'qqq'; known: bursty-day, constant, day-cycle, spikes, steps"),
+        ("qqq", "there is no generator 'qqq'; known: bursty-day, constant, day-cycle, spikes, stable-stand-in, steps"),
         ("", "there is no generator ''; known: "),
         ("constant:rate=5", "generator constant: there is no parameter 'rate'; did you mean 'rate_per_s'?"),
         ("constant:seed=5", "generator constant: there is no parameter 'seed'"),

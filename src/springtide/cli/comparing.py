@@ -204,7 +204,7 @@ def _run(sweep: Sweep, workers: int | None) -> list[Outcome]:
     from springtide.comparison.on_spark import run_on_spark
 
     typer.echo(f"Starting Spark on {workers or 'all'} cores of this machine ...", err=True)
-    with local_session("springtide-compare", workers) as spark:
+    with local_session("springtide-compare", workers, without_java=", or use --no-spark") as spark:
         return run_on_spark(sweep, spark, progress)
 
 
