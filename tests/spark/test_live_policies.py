@@ -66,14 +66,15 @@ def test_every_policy_can_be_in_charge_and_no_row_is_lost(spark: SparkSession, t
         for name in policies():
             checked = Checked(name, backend.application)
             policy = make_policy(name, {})
-            loop = ControlLoop(
-                application=backend.application,
-                pool=backend.pool,
-                policy=policy,
-                interval_s=1.0,
-                forecast=forecast_for(policy, 1.0),
-            )
-            loop.run(backend, checked, backend.clock.now_s() + INTERVALS)
+            with forecast_for(policy, 1.0) as forecast:
+                loop = ControlLoop(
+                    application=backend.application,
+                    pool=backend.pool,
+                    policy=policy,
+                    interval_s=1.0,
+                    forecast=forecast,
+                )
+                loop.run(backend, checked, backend.clock.now_s() + INTERVALS)
             assert checked.decisions >= 2, name
             assert not backend.failures(), (name, backend.failures())
         wait_until(backend, lambda _: kept.latest() == truth)
