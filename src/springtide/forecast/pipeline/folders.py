@@ -34,8 +34,8 @@ def refuse_foreign(folder: Path) -> None:
 
 @contextmanager
 def staging_in(folder: Path) -> Iterator[Path]:
-    """An empty folder beside the rows, gone at the end; so is what a killed run left, and the whole if nothing else is."""
-    staging = folder / STAGING
+    """An empty folder beside the rows, gone at the end; so is what a killed run left, and a new folder that stays empty."""
+    staging, was_there = folder / STAGING, folder.is_dir()
     shutil.rmtree(staging, ignore_errors=True)
     try:
         staging.mkdir(parents=True)
@@ -45,8 +45,9 @@ def staging_in(folder: Path) -> Iterator[Path]:
         yield staging
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-        with suppress(OSError):
-            folder.rmdir()  # if nothing came of it
+        if not was_there:
+            with suppress(OSError):
+                folder.rmdir()  # if nothing came of it
 
 
 def is_unfinished(folder: Path) -> bool:
