@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
@@ -11,13 +10,14 @@ import pyarrow.parquet as pq
 
 from springtide.errors import SpringtideError
 from springtide.forecast.pipeline.parts import Part
+from springtide.forecast.pipeline.writing import series_folder
 from springtide.model.observation import FloatArray
 from springtide.model.windows import Windows
 
 
 def read_windows(prepared: Path, series: str, interval_s: float, part: Part) -> Windows:
     """One part of a series, in order of time; NaN where a future rate was made up."""
-    folder = _series_folder(prepared / "windows", series) / f"part={part}"
+    folder = prepared / "windows" / series_folder(series) / f"part={part}"
     try:
         table = pq.read_table(folder, columns=["origin", "past", "future"], partitioning=None)
     except (OSError, pa.ArrowException) as error:
@@ -33,7 +33,7 @@ def read_windows(prepared: Path, series: str, interval_s: float, part: Part) -> 
 
 def read_newest_rates(prepared: Path, series: str, intervals: int) -> FloatArray:
     """The newest rates of a series, in rows per second, the oldest first."""
-    folder = _series_folder(prepared / "rates", series)
+    folder = prepared / "rates" / series_folder(series)
     try:
         table = pq.read_table(folder, columns=["index", "rate_per_s"], partitioning=None).sort_by("index")
     except (OSError, pa.ArrowException) as error:
@@ -46,11 +46,3 @@ def _matrix(lists: pa.ChunkedArray) -> FloatArray:
     values = lists.combine_chunks().flatten().to_numpy(zero_copy_only=False)
     rows: FloatArray = values.reshape(len(lists), -1).astype(np.float64)
     return rows
-
-
-def _series_folder(folder: Path, series: str) -> Path:
-    """Spark percent-encodes names of folders in its own way."""
-    for path in folder.glob("series=*"):
-        if unquote(path.name) == f"series={series}":
-            return path
-    raise SpringtideError(f"{folder}: has nothing of {series!r}; prepare the data again, with refit")
