@@ -1,5 +1,6 @@
 """Trained models in use: when they are listened to, when they are not, and what is said then."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from trained_models import INTERVAL_S, PAST_DAYS, day_cycle, mixture, observation, trained_folder
 
+from springtide.forecast.models.yesterday import Yesterday
 from springtide.forecast.running.choosing import Models, forecast_for
 from springtide.forecast.running.online import OnlineForecaster
 from springtide.forecast.running.serving import Served, ServedForecaster, served
@@ -159,6 +161,34 @@ def test_intervals_of_models_may_be_longer_or_shorter_than_those_of_decisions(on
     assert soon is not None
     assert late is not None
     assert "past rates" not in soon.note + late.note
+
+
+def test_of_very_many_sources_some_predict_with_each_decision_and_what_the_others_said_still_holds(
+    one_model: list[Served], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    predicted: list[int] = []
+    together = Yesterday.together
+
+    def counted(models: Sequence[Yesterday]) -> Callable[[np.ndarray, int], np.ndarray]:
+        predict = together(models)
+        return lambda pasts, steps: (predicted.append(len(pasts)), predict(pasts, steps))[1]
+
+    monkeypatch.setattr(Yesterday, "together", staticmethod(counted))
+    names = [f"clicks-{i}" for i in range(500)]
+    forecaster = ServedForecaster(INTERVAL_S)
+    forecaster.use([replace(one_model[0], source=name, recent_per_s=day_cycle(PAST_DAYS)) for name in names], {})
+    told = []
+    for index, rate in enumerate(day_cycle(2)):
+        told.append(forecaster(observation(index, dict.fromkeys(names, rate))))
+
+    assert max(predicted) <= 200
+    assert len(predicted) == 48  # once with each decision
+    newest = told[-1]
+    assert newest is not None
+    assert (newest.model, newest.note) == ("auto", "")
+    came = day_cycle(3)[48:56]
+    for name in names[::50]:  # of every group, whether it has just predicted or some hours ago; an hour changes up to 21
+        np.testing.assert_allclose(newest.mean[name][[0, 1, 3, 7]], came[[0, 1, 3, 7]], atol=1.0)
 
 
 def test_only_a_policy_that_looks_ahead_gets_models(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """How long a forecast takes: of many sources at once, each with trained models of its own, and beside a process that trains.
 
-Every interval of the models is over with every decision, which is the most there can be to do. Models have learnt from made-up
+Every interval of the models is over with every decision, which is the most there can be to do; the sources take turns then
+(see `serving`). Models have learnt from made-up
 days, a few of each kind; how good they are does not matter here, how large they are does.
 """
 
@@ -41,6 +42,7 @@ _DAY = 288
 _PAST, _FUTURE = 7 * _DAY, 32
 _VARIANTS = 4
 _RUNS, _QUICK_RUNS = 60, 10
+_FIRST = 10  # forecasts that are not counted: each source has its first turn, and memory is allocated
 
 _TRAIN_FOR_EVER = """
 import os
@@ -164,12 +166,12 @@ def _served(mixtures: Sequence[Auto]) -> ServedForecaster:
 def _timed(case: str, forecaster: Callable[[Observation], object], runs: int) -> Result:
     took_ms = []
     rates = 1000.0 * np.stack([_rates(2, number) for number in range(SOURCES)])
-    for index in range(runs + 3):
+    for index in range(_FIRST + runs):
         seen = _observation(index, rates[:, index % rates.shape[1]])
         began_s = time.perf_counter()
         forecaster(seen)
         took_ms.append(1e3 * (time.perf_counter() - began_s))
-    half, most = np.percentile(took_ms[3:], [50, 95])  # the first ones allocate
+    half, most = np.percentile(took_ms[_FIRST:], [50, 95])
     return Result(case=case, sources=SOURCES, runs=runs, p50_ms=float(half), p95_ms=float(most), bar_ms=FORECAST_BAR_MS)
 
 

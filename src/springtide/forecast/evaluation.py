@@ -94,7 +94,7 @@ def followed(auto: Auto, windows: Windows, distances: NDArray[np.int64]) -> tupl
         for came in range(index + 1, origin + 1):
             following.came(came, rates[came - begin : came - begin + 1])
         index = origin
-        foreseen = following.says(said[row % _ROWS_AT_ONCE][None], windows.past[row, -1:])
+        foreseen = following.says(said[row % _ROWS_AT_ONCE][None])
         mean[row] = foreseen.mean[0, distances - 1]
         quantile[row] = foreseen.quantiles[0, level, distances - 1]
     return mean, windows.future[:, distances - 1] <= quantile

@@ -68,7 +68,7 @@ def predict(wishes: Wishes, *, plot: Path | None, as_json: bool) -> None:
     if isinstance(model, Auto):
         said = np.stack([member.predict(past, wishes.steps) for member in model.members], axis=1)
         following = Following([model.known], wishes.steps)
-        foreseen = following.says(said, past[:, -1])
+        foreseen = following.says(said)
         mean, levels = foreseen.mean[0], series.scale.rates_per_s(foreseen.quantiles[0])
     else:
         mean = model.predict(past, wishes.steps)[0]

@@ -22,7 +22,6 @@ from springtide.model.observation import FloatArray
 
 _KEPT_SCORES = 2048
 _MEMORY = 500.0  # intervals in which an error's weight falls to a third
-_RECENT = 100.0  # the same, of the errors by which a blend is compared with the last value
 _MOVES = 4  # of weight, for each new error
 _FEW = 64  # series whose weights are looked at in every interval; of more, a quarter at a time
 _TURNS = 4
@@ -76,12 +75,10 @@ class Following:
         self._levels = np.stack([first_levels(self._distances, b.errors) for b in beginnings])
         self._factors = np.zeros((count, near, len(LEVELS)))
         self._count = 0
-        self._losses = np.zeros((2, count, near))  # of the blend, and of the last value
         self._said_at = np.full(far, -1, np.int64)
         self._said = np.zeros((far, count, near, members))
         self._blended = np.zeros((far, count, near))
         self._held_at = np.zeros((far if quantiles else 0, count, near, len(LEVELS)))
-        self._last = np.zeros((far, count))
         self._index = -1
 
     def came(self, index: int, rates: FloatArray) -> None:
@@ -92,11 +89,8 @@ class Following:
         if settled.size:
             self._learn(settled, rows[settled], rates)
 
-    def says(self, said: FloatArray, newest: FloatArray) -> Foreseen:
-        """The forecast that follows from those of the members, `said[series, member, step]`, after the interval that came last.
-
-        `newest` are the rates of that interval.
-        """
+    def says(self, said: FloatArray) -> Foreseen:
+        """The forecast that follows from those of the members, `said[series, member, step]`, after the newest interval."""
         members = said.shape[1]
         few = len(self._weights) <= _FEW
         due = slice(None) if few else slice(self._count % _TURNS, None, _TURNS)
@@ -106,7 +100,7 @@ class Following:
         self._count += 1
         everywhere = at_every_step(np.moveaxis(self._weights, 1, 0), self._distances, self._steps)
         mean: FloatArray = np.einsum("tsm,smt->st", everywhere[:, :, :members], said)
-        self._remember(said, mean, newest)
+        self._remember(said, mean)
         return Foreseen(mean=mean, quantiles=self._quantiles(mean))
 
     def _quantiles(self, mean: FloatArray) -> FloatArray:
@@ -115,13 +109,6 @@ class Following:
         factors = np.moveaxis(at_every_step(np.moveaxis(self._factors, 1, 0), self._distances, self._steps), 0, 2)
         crossing = stretched(mean[:, None, :], factors)
         found: FloatArray = np.maximum.accumulate(crossing, axis=1)
-        return found
-
-    def shares_of_last_value(self) -> FloatArray:
-        """The recent errors of each series' blend as a share of the last value's; NaN while none are known."""
-        blend, last = self._losses.sum(axis=2)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            found: FloatArray = np.sqrt(blend / last)
         return found
 
     def _learn(self, near: NDArray[np.int64], rows: NDArray[np.int64], rates: FloatArray) -> None:
@@ -135,8 +122,6 @@ class Following:
             held = came[:, :, None] <= self._held_at[rows, :, near].swapaxes(0, 1)
             levels = self._levels[:, near]
             self._levels[:, near] = np.where(known[:, None, None], moved_levels(levels, self._distances[near], held), levels)
-        both = np.stack([blended, self._last[rows].T])
-        self._losses[:, :, near] = (1.0 - 1.0 / _RECENT) * self._losses[:, :, near] + (both - came) ** 2
 
     def _weigh_errors(self, near: NDArray[np.int64], errors: FloatArray, known: NDArray[np.bool_]) -> None:
         errors = np.where(self._there[:, None, :] & known[:, None, None], errors, 0.0)
@@ -168,7 +153,7 @@ class Following:
             below, above = np.take_along_axis(ordered, low, 1), np.take_along_axis(ordered, high, 1)
             self._factors[s] = below + (at - low) * (above - below)
 
-    def _remember(self, said: FloatArray, mean: FloatArray, newest: FloatArray) -> None:
+    def _remember(self, said: FloatArray, mean: FloatArray) -> None:
         row = self._index % len(self._said_at)
         at = self._distances - 1
         self._said_at[row] = self._index
@@ -176,7 +161,6 @@ class Following:
         self._blended[row] = mean[:, at]
         if self._with_quantiles:
             self._held_at[row] = stretched(mean[:, at, None], self._factors)
-        self._last[row] = newest
 
 
 def _padded(values: FloatArray, shape: tuple[int, ...]) -> FloatArray:

@@ -1,7 +1,9 @@
 """Trained models in use: what they say of a running application's sources, and when they are not to be listened to.
 
 Models predict on their own intervals, often minutes; decisions are made more often. So rates are gathered until an interval of
-the model's is over, then its mixture predicts (see `following`), and what it says stands until the next one is over.
+the model's is over, then its mixture predicts (see `following`), and what it says stands until the next one is over. Of very
+many sources only some predict with each decision, those first that have waited longest: a decision must not be late. What the
+others said before still holds, only that it was said a few intervals ago.
 
 Rules: nothing here waits. A model that is missing, damaged, too old, or has seen too little of the past says nothing, and why
 is told in a few words; so is it when it has been worse than the last value lately.
@@ -15,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import numpy as np
+from numpy.typing import NDArray
 
 from springtide.errors import SpringtideError
 from springtide.forecast.mixing.following import Following
@@ -28,6 +31,7 @@ OLDEST_S = 7 * 86_400.0
 
 _ROUNDING = 1e-9
 _GAP = 3  # intervals that may lie between the data that models learnt from and a run that goes on from there
+_AT_ONCE = 200  # sources whose models predict with one decision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -99,7 +103,8 @@ class ServedForecaster:
         together: dict[tuple[float, int, int], list[Served]] = {}
         for one in found:
             together.setdefault((one.series.interval_s, one.series.past, one.series.future), []).append(one)
-        self._groups = [_Group(those, self._interval_s) for those in together.values()]
+        chunks = [those[i : i + _AT_ONCE] for those in together.values() for i in range(0, len(those), _AT_ONCE)]
+        self._groups = [_Group(those, self._interval_s, turns=len(chunks)) for those in chunks]
         for group in self._groups:
             group.take_over(seen)
         self._missing, self._age_s, self._since_s = dict(missing), age_s, None
@@ -119,35 +124,55 @@ class ServedForecaster:
         sources = list(observation.source_rows)
         rows = {name: i for i, name in enumerate(sources)}
         said = np.full((len(sources), len(DISTANCES)), np.nan)
-        why = {name: self._missing.get(name, self._everyone or "there is no model of it") for name in sources}
-        age_s = self._age_s + observation.end_s - self._since_s
+        too_old = _too_old(self._age_s + observation.end_s - self._since_s, self._oldest_s)
+        why: dict[str, str] = {}
         for group in self._groups:
-            ahead = group.after(observation)
-            for i, name in enumerate(group.sources):
-                if name in rows:
-                    why[name] = group.silence(i) or _too_old(age_s, self._oldest_s)
-                    if not why[name]:
-                        said[rows[name]] = ahead[i]
+            group.take_in(observation)
+        self._let_say()
+        for group in self._groups:
+            places = np.array([rows.get(name, -1) for name in group.sources])
+            if not too_old:
+                here = np.flatnonzero(places >= 0)
+                said[places[here]] = group.ahead()[here]
+            why.update(group.silent())
+        speaking = np.isfinite(said[:, 0])
+        for i in np.flatnonzero(~speaking).tolist():
+            name = sources[i]
+            why[name] = why.get(name) or self._why_none(name) or too_old
         forecast = self._online.told(observation, said)
-        return self._explained(forecast, sources, why)
+        return self._explained(forecast, sources, speaking, why)
 
-    def _explained(self, forecast: Forecast, sources: Sequence[str], why: dict[str, str]) -> Forecast:
-        used = self._online.uses_trained.sum(axis=1) > 0
-        share = self._online.trained_share_of_last_value
-        for i, name in enumerate(sources):
-            if not why[name] and not used[i]:
-                why[name] = _outdone(float(share[i]))
-        silent = [name for name in sources if why[name]]
+    def _why_none(self, source: str) -> str:
+        if any(source in group.sources for group in self._groups):
+            return ""
+        return self._missing.get(source, self._everyone or "there is no model of it")
+
+    def _let_say(self) -> None:
+        """Those that have waited longest, as many as one decision has time for, and at least one."""
+        left = _AT_ONCE
+        for group in sorted((group for group in self._groups if group.waits), key=lambda group: group.said_at):
+            if left < _AT_ONCE and len(group.sources) > left:
+                return
+            group.say()
+            left -= len(group.sources)
+
+    def _explained(
+        self, forecast: Forecast, sources: Sequence[str], speaking: NDArray[np.bool_], why: dict[str, str]
+    ) -> Forecast:
+        used = self._online.uses_trained.any(axis=1)
+        silent = np.flatnonzero(~(speaking & used)).tolist()
         if not silent:
             return replace(forecast, model=Auto.name, note=self._problem)
+        first = silent[0]
+        reason = _outdone(float(self._online.trained_share_of_last_value[first])) if speaking[first] else why[sources[first]]
         of = (
             ""
             if len(sources) == 1
             else f" of {len(silent)} of {len(sources)} sources"
             if len(silent) > 1
-            else f" of {silent[0]}"
+            else f" of {sources[first]}"
         )
-        note = f"the trained model{of} is not used: {why[silent[0]]}" + (f"; {self._problem}" if self._problem else "")
+        note = f"the trained model{of} is not used: {reason}" + (f"; {self._problem}" if self._problem else "")
         return replace(forecast, model=Auto.name if len(silent) < len(sources) else forecast.model, note=note)
 
 
@@ -174,14 +199,14 @@ def _outdone(share: float) -> str:
 
 
 class _Group:
-    """Sources whose models have windows of the same size."""
+    """Sources whose models have windows of the same size, and predict together, when it is their turn."""
 
-    def __init__(self, those: Sequence[Served], control_s: float) -> None:
+    def __init__(self, those: Sequence[Served], control_s: float, *, turns: int = 1) -> None:
         self.sources = [one.source for one in those]
         self._control_s = control_s
         self._interval_s = float(those[0].series.interval_s)
         self._past = those[0].series.past
-        wanted = math.ceil((int(DISTANCES[-1]) * control_s) / self._interval_s) + 1
+        wanted = math.ceil((int(DISTANCES[-1]) * control_s) / self._interval_s) + turns
         self._steps = min(wanted, those[0].series.future)
         self._low = np.array([one.series.scale.low_per_s for one in those])
         self._span = np.array([one.series.scale.span_per_s for one in those])
@@ -198,7 +223,9 @@ class _Group:
         self._index = 0
         self._elapsed_s = 0.0
         self._rows = np.zeros(len(those))
-        self._ahead = np.full((len(those), self._steps), np.nan)  # rows per second, from the last whole interval on
+        self.waits = False  # for its turn to say something new
+        self.said_at = 0  # the interval after which it last did
+        self._ahead = np.full((len(those), self._steps), np.nan)  # rows per second, from that interval on
 
     @property
     def _recent(self) -> FloatArray:
@@ -224,10 +251,10 @@ class _Group:
                 self._rows[i] = before._rows[before.sources.index(source)]
                 self._elapsed_s = before._elapsed_s
 
-    def after(self, observation: Observation) -> FloatArray:
-        """What is said of the rates at each of `DISTANCES` after this observation; NaN while nothing is."""
+    def take_in(self, observation: Observation) -> None:
+        """Rates that have come. Once an interval of the models' is over with them, there is something new to say."""
         rates = np.array([observation.source_rows.get(name, 0.0) for name in self.sources]) / observation.interval_s
-        left_s, closed = observation.interval_s, False
+        left_s = observation.interval_s
         while left_s > _ROUNDING * self._interval_s:
             taken_s = min(left_s, self._interval_s - self._elapsed_s)
             self._rows += rates * taken_s
@@ -235,20 +262,34 @@ class _Group:
             left_s -= taken_s
             if self._interval_s - self._elapsed_s <= _ROUNDING * self._interval_s:
                 self._close()
-                closed = True
-        if closed:
-            self._say()
-        middle_s = self._elapsed_s + (DISTANCES - 0.5) * self._control_s
-        steps = np.minimum((middle_s / self._interval_s).astype(np.int64), self._steps - 1)
-        ahead: FloatArray = self._ahead[:, steps]
-        return ahead
+                self.waits = bool((self._seen >= self._past).any())
 
-    def silence(self, i: int) -> str:
-        """Why nothing is said of a source; empty if something is."""
-        if self._seen[i] >= self._past:
-            return "" if np.isfinite(self._ahead[i, 0]) else "its first interval is not over yet"
-        needed_s, there_s = self._past * self._interval_s, float(self._seen[i]) * self._interval_s
-        return f"it needs {_long(needed_s)} of past rates, and has {_long(there_s)}"
+    def say(self) -> None:
+        """Predict, from the last whole interval on."""
+        ready = self._seen >= self._past
+        foreseen = self._following.says(self._predict(self._recent, self._steps))
+        rates = np.maximum(0.0, self._low[:, None] + foreseen.mean * self._span[:, None])
+        self._ahead = np.where(ready[:, None], rates, np.nan)
+        self.waits, self.said_at = False, self._index
+
+    def ahead(self) -> FloatArray:
+        """What is said of the rates at each of `DISTANCES` after the newest observation; NaN while nothing is."""
+        since_s = (self._index - self.said_at) * self._interval_s + self._elapsed_s
+        middle_s = since_s + (DISTANCES - 0.5) * self._control_s
+        steps = np.minimum((middle_s / self._interval_s).astype(np.int64), self._steps - 1)
+        found: FloatArray = self._ahead[:, steps]
+        return found
+
+    def silent(self) -> dict[str, str]:
+        """The sources of which nothing is said, and why."""
+        found = {}
+        for i in np.flatnonzero(np.isnan(self._ahead[:, 0])).tolist():
+            if self._seen[i] >= self._past:
+                found[self.sources[i]] = "its first interval is not over yet"
+            else:
+                needed_s, there_s = self._past * self._interval_s, float(self._seen[i]) * self._interval_s
+                found[self.sources[i]] = f"it needs {_long(needed_s)} of past rates, and has {_long(there_s)}"
+        return found
 
     def _close(self) -> None:
         scaled = (self._rows / self._interval_s - self._low) / self._span
@@ -262,11 +303,3 @@ class _Group:
         self._following.came(self._index, scaled)
         self._rows = np.zeros_like(self._rows)
         self._elapsed_s = 0.0
-
-    def _say(self) -> None:
-        ready = self._seen >= self._past
-        if not ready.any():
-            return
-        foreseen = self._following.says(self._predict(self._recent, self._steps), self._recent[:, -1])
-        rates = np.maximum(0.0, self._low[:, None] + foreseen.mean * self._span[:, None])
-        self._ahead = np.where(ready[:, None], rates, np.nan)
