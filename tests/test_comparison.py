@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from factories import application, operator
-from springtide.applications.visits import visits
+from springtide.applications.simulated.visits import visits
 from springtide.backends.simulator.settings import SimulatorSettings
 from springtide.comparison.in_turn import run_in_turn
 from springtide.comparison.preparing import (

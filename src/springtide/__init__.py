@@ -4,7 +4,7 @@ springtide.Application     an application of operators, run with `springtide run
 springtide.start           an application in a session of your own
 springtide.elastic         an existing streaming query, made elastic
 springtide.Table           files of your own in the place of an edge; likewise springtide.KafkaTopic
-springtide.replay          a stream that replays a trace of rates
+springtide.replay          a stream that replays a trace of rates, with rows of your own if you wish (springtide.Recorded)
 springtide.replayed        the same rows as a batch: the exact answer to compare with
 """
 
@@ -18,17 +18,35 @@ if TYPE_CHECKING:
     from springtide.backends.spark.elastic import elastic
     from springtide.backends.spark.starting import start
     from springtide.model.application import SLO, KeyDistribution
+    from springtide.workload.making import Recorded, RowMaker
     from springtide.workload.replay import replay, replayed
+    from springtide.workload.traces import Trace
 
 __version__ = "0.1.0"
-__all__ = ["SLO", "Application", "KafkaTopic", "KeyDistribution", "Table", "elastic", "replay", "replayed", "start"]
+__all__ = [
+    "SLO",
+    "Application",
+    "KafkaTopic",
+    "KeyDistribution",
+    "Recorded",
+    "RowMaker",
+    "Table",
+    "Trace",
+    "elastic",
+    "replay",
+    "replayed",
+    "start",
+]
 
 _HOME = {
     "SLO": "springtide.model.application",
     "Application": "springtide.backends.spark.application",
     "KafkaTopic": "springtide.backends.spark.edges.own",
     "KeyDistribution": "springtide.model.application",
+    "Recorded": "springtide.workload.making",
+    "RowMaker": "springtide.workload.making",
     "Table": "springtide.backends.spark.edges.own",
+    "Trace": "springtide.workload.traces",
     "elastic": "springtide.backends.spark.elastic",
     "replay": "springtide.workload.replay",
     "replayed": "springtide.workload.replay",

@@ -14,7 +14,7 @@ import msgspec
 import typer
 from rich.console import Console
 
-from springtide.applications.visits import visits
+from springtide.applications.simulated.visits import visits
 from springtide.backends.simulator.settings import SimulatorSettings
 from springtide.cli.options import guarded, parameters_for, parse_duration_s
 from springtide.cli.results import check_plot_path

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from springtide.applications.pipeline import pipeline
+from springtide.applications.simulated.pipeline import pipeline
 from springtide.backends.simulator.settings import SimulatorSettings
 from springtide.cli.results import draw, show
 from springtide.cli.simulating import run_all

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from springtide.applications.pipeline import pipeline
+from springtide.applications.simulated.pipeline import pipeline
 from springtide.backends.simulator.compiling import is_compiled
 from springtide.backends.simulator.settings import SimulatorSettings
 from springtide.cli.options import guarded, parameters_for

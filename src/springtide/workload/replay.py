@@ -10,6 +10,8 @@ Tasks get all they need with their partition, which holds no more of the trace t
 reader on the driver's machine loads the trace.
 
     spark.readStream.format("springtide-replay").option("trace", "generator:steps").option("speedUp", 10).load()
+
+Rows have a key, a value and a payload, or the columns of a `RowMaker`, which the option `madeBy` carries pickled.
 """
 
 from __future__ import annotations
@@ -28,14 +30,18 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
 from springtide.errors import InvalidValue, SpringtideError, nearest, require
 from springtide.model.application import KeyDistribution
+from springtide.model.observation import FloatArray
 from springtide.workload.loading import load
+from springtide.workload.making import RowMaker
 from springtide.workload.rows import ByteArray, ReplayedRows, cumulative_rows
 from springtide.workload.traces import Trace
 
@@ -61,6 +67,8 @@ ARROW_SCHEMA = pa.schema(
         ("payload", pa.string()),
     ]
 )
+
+_OWN = 2  # columns that every row has: `row`, `offered_at`
 
 _INLINE = "inline:"  # before a trace that is itself written into the option
 _EVENLY = KeyDistribution()
@@ -100,6 +108,7 @@ _KINDS: Mapping[str, _Kind] = {
     "peak": _ABOVE_0,
     "started_at": _FROM_0,
     "until_row": _WHOLE_FROM_0,
+    "made_by": _TEXT,
 }
 
 
@@ -113,7 +122,7 @@ class ReplayOptions:
 
     `started_at` (seconds since 1970) is when the replay starts. Without it, a new query starts it at once; a batch
     takes 0. A query with a checkpoint keeps the start it has. `until_row` is for batches only, `max_rows_per_batch`
-    for streams only.
+    for streams only. `made_by` is a pickled `RowMaker`.
     """
 
     trace: str
@@ -129,6 +138,7 @@ class ReplayOptions:
     peak: float | None = None
     started_at: float | None = None
     until_row: int | None = None
+    made_by: str | None = None
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -159,6 +169,19 @@ class ReplayOptions:
     def texts(self) -> dict[str, str]:
         """What `parsed` makes these options of."""
         return {_option(name): str(value) for name, value in asdict(self).items() if value is not None}
+
+    def maker(self) -> RowMaker | None:
+        """Who makes the rows, if not the replay itself."""
+        if self.made_by is None:
+            return None
+        maker: RowMaker = cloudpickle.loads(base64.b64decode(self.made_by))
+        return maker
+
+    def schema(self) -> StructType:
+        maker = self.maker()
+        if maker is None:
+            return SCHEMA
+        return StructType([*SCHEMA.fields[:_OWN], *from_arrow_schema(maker.schema).fields])
 
     def rows(self) -> ReplayedRows:
         """Load the trace: this may read a file, and takes its time."""
@@ -195,9 +218,14 @@ def replay(  # noqa: PLR0913 - one parameter is one option
     partitions: int = _DEFAULTS.partitions,
     max_rows_per_batch: int | None = None,
     started_at: float | None = None,
+    rows: RowMaker | None = None,
 ) -> DataFrame:
-    """A stream of the trace's rows, each from the moment on at which it is offered; see `ReplayOptions`."""
+    """A stream of the trace's rows, each from the moment on at which it is offered; see `ReplayOptions`.
+
+    With `rows` they have its columns after `row` and `offered_at`, and `keys`, `payload_bytes` and `seed` mean nothing to them.
+    """
     options = ReplayOptions(
+        made_by=_pickled(rows),
         trace=_written(trace),
         speed_up=speed_up,
         **asdict(keys),
@@ -221,12 +249,14 @@ def replayed(  # noqa: PLR0913 - one parameter is one option
     partitions: int = _DEFAULTS.partitions,
     started_at: float | None = None,
     until_row: int | None = None,
+    rows: RowMaker | None = None,
 ) -> DataFrame:
     """All rows that `replay` offers with the same arguments, or those before `until_row`, as a batch: the exact answer.
 
     `offered_at` is the same as in a stream when `started_at` is: a stream's is in its offsets.
     """
     options = ReplayOptions(
+        made_by=_pickled(rows),
         trace=_written(trace),
         speed_up=speed_up,
         **asdict(keys),
@@ -247,16 +277,18 @@ class ReplaySource(DataSource):
         return SOURCE
 
     def schema(self) -> StructType:
-        self._options()  # refuses a bad option when the stream is defined, not only when it is started
-        return SCHEMA
+        return self._options().schema()  # refuses a bad option when the stream is defined, not only when it is started
 
     def reader(self, schema: StructType) -> ReplayReader:
-        _require_own(schema)
-        return ReplayReader(self._options())
+        return ReplayReader(self._own(schema))
 
     def streamReader(self, schema: StructType) -> ReplayStreamReader:
-        _require_own(schema)
-        return ReplayStreamReader(self._options())
+        return ReplayStreamReader(self._own(schema))
+
+    def _own(self, schema: StructType) -> ReplayOptions:
+        options = self._options()
+        require(schema == options.schema(), f"{SOURCE}: the source has a schema of its own; leave out .schema(...)")
+        return options
 
     def _options(self) -> ReplayOptions:
         return ReplayOptions.parsed(self.options)
@@ -286,7 +318,7 @@ class ReplayReader(DataSourceReader):
         return _partitions(rows, 0, until, started_at, self._options.partitions) or [_partition(rows, 0, 0, started_at)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return _arrow_batches(partition)
+        return _arrow_batches(partition, self._options.maker())
 
 
 class ReplayStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -342,7 +374,7 @@ class ReplayStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _partitions(self._rows, start["row"], end["row"], end["started_at"], self._options.partitions)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return _arrow_batches(partition)
+        return _arrow_batches(partition, self._options.maker())
 
     def _offered(self, started_at: float) -> int:
         return self._rows.rows_before(min(self._clock(), self._ends_at) - started_at)
@@ -361,21 +393,40 @@ def _partition(rows: ReplayedRows, first: int, after: int, started_at: float) ->
     return ReplayPartition(rows=rows.between(first, after), first=first, after=after, started_at=started_at)
 
 
-def _arrow_batches(partition: InputPartition) -> Iterator[pa.RecordBatch]:
+def _arrow_batches(partition: InputPartition, maker: RowMaker | None = None) -> Iterator[pa.RecordBatch]:
     assert isinstance(partition, ReplayPartition)
     step = max(1, min(_BATCH_ROWS, _BATCH_PAYLOAD_BYTES // max(1, partition.rows.payload_bytes)))
     for first in range(partition.first, partition.after, step):
-        columns = partition.rows.batch(first, min(first + step, partition.after))
-        # The sum is taken in whole microseconds: as a float, seconds since 1970 are no more precise than that.
-        offered_us = round(partition.started_at * _US_PER_S) + np.rint(columns["offered_at_s"] * _US_PER_S).astype(np.int64)
-        arrays = [
-            pa.array(columns["row"]),
-            pa.array(offered_us.view("datetime64[us]"), ARROW_SCHEMA.field("offered_at").type),
-            pa.array(columns["key"]),
-            pa.array(columns["value"]),
-            _strings(columns["payload"]),
-        ]
-        yield pa.RecordBatch.from_arrays(arrays, schema=ARROW_SCHEMA)
+        after = min(first + step, partition.after)
+        yield _own_rows(partition, first, after) if maker is None else _made_rows(partition, maker, first, after)
+
+
+def _own_rows(partition: ReplayPartition, first: int, after: int) -> pa.RecordBatch:
+    columns = partition.rows.batch(first, after)
+    arrays = [
+        pa.array(columns["row"]),
+        _stamps(partition, columns["offered_at_s"]),
+        pa.array(columns["key"]),
+        pa.array(columns["value"]),
+        _strings(columns["payload"]),
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=ARROW_SCHEMA)
+
+
+def _made_rows(partition: ReplayPartition, maker: RowMaker, first: int, after: int) -> pa.RecordBatch:
+    rows = np.arange(first, after, dtype=np.int64)
+    offered_at_s = partition.rows.offered_at_s(rows)
+    made = maker.made(first, after, offered_at_s * partition.rows.speed_up)
+    require(made.num_rows == len(rows), f"{SOURCE}: of the rows {first} to {after} its maker has made {made.num_rows}")
+    arrays = [column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column for column in made.columns]
+    schema = pa.schema([ARROW_SCHEMA.field(i) for i in range(_OWN)] + list(made.schema))
+    return pa.RecordBatch.from_arrays([pa.array(rows), _stamps(partition, offered_at_s), *arrays], schema=schema)
+
+
+def _stamps(partition: ReplayPartition, offered_at_s: FloatArray) -> pa.Array:
+    """The sum is taken in whole microseconds: as a float, seconds since 1970 are no more precise than that."""
+    offered_us = round(partition.started_at * _US_PER_S) + np.rint(offered_at_s * _US_PER_S).astype(np.int64)
+    return pa.array(offered_us.view("datetime64[us]"), ARROW_SCHEMA.field("offered_at").type)
 
 
 def _strings(lines: ByteArray) -> pa.StringArray:
@@ -409,6 +460,10 @@ def _written_out(text: str) -> Trace:
         raise InvalidValue(f"the trace written into it cannot be read ({error}); pass a Trace to replay()") from None
 
 
+def _pickled(maker: RowMaker | None) -> str | None:
+    return None if maker is None else base64.b64encode(cloudpickle.dumps(maker)).decode("ascii")  # type: ignore[no-untyped-call]
+
+
 def _option(name: str) -> str:
     """The name of an option as Spark's users write it.
 
@@ -421,7 +476,3 @@ def _option(name: str) -> str:
 
 def _refusal(name: str, value: object) -> InvalidValue:
     return InvalidValue(f"{SOURCE}: option {_option(name)} must be {_KINDS[name].wanted}, not {value!r}")
-
-
-def _require_own(schema: StructType) -> None:
-    require(schema == SCHEMA, f"{SOURCE}: the source has a schema of its own; leave out .schema(...)")

@@ -60,6 +60,19 @@ class Trace:
         counts.setflags(write=False)
         object.__setattr__(self, "counts", counts)
 
+    @staticmethod
+    def of_times(*, name: str, times_s: FloatArray, step_s: float = 1.0) -> Trace:
+        """The trace of single arrivals: row i comes in the step in which `times_s[i]` lies, counted from 0.
+
+        >>> Trace.of_times(name="doors", times_s=np.array([0.2, 0.9, 2.5])).counts
+        array([2., 0., 1.])
+        """
+        times = np.asarray(times_s, dtype=np.float64)
+        fine = times.ndim == 1 and times.size > 0 and bool(np.all(np.isfinite(times)) and times[0] >= 0)
+        require(fine and bool(np.all(np.diff(times) >= 0)), f"trace {name!r}: times must begin at 0 or later and never fall")
+        steps_in(float(times[-1]) + step_s, step_s, owner=f"trace {name!r}")
+        return Trace(name=name, step_s=step_s, counts=np.bincount((times / step_s).astype(np.int64)).astype(np.float64))
+
     @property
     def steps(self) -> int:
         return self.counts.size
