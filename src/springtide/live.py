@@ -23,10 +23,20 @@ from springtide.model.observation import Observation
 from springtide.model.protocols import AnyPolicy, Recorder
 from springtide.plan.parameters import parameters_of
 from springtide.recording import Everyone
-from springtide.report.summary import About, Point, RunSummary, RunTotals
+from springtide.report.summary import About, Overcounted, Point, RunSummary, RunTotals
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LiveResult:
+    """What came of a run. `drained`: the sources had fallen silent, and nothing waited. `failures` by operator."""
+
+    summary: RunSummary
+    points: list[Point]
+    failures: dict[str, str]
+    drained: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,13 +67,15 @@ class LiveRun:
         *,
         for_s: float = math.inf,
         until_drained: bool = False,
+        silence_s: float = 0.0,
         began: Callable[[SparkBackend], None] = lambda _: None,
-    ) -> tuple[RunSummary, list[Point], dict[str, str]]:
-        """Run until the time is over, or, if asked for, until the sources are silent and nothing waits; or until every operator
-        has failed. The failures come with the summary."""
+    ) -> LiveResult:
+        """Run until the time is over, or, if asked for, until the sources are silent and nothing waits, or until every operator
+        has failed. Silence lasts two intervals, and at least `silence_s`.
+        """
         began_s = time.perf_counter()
         backend = backend_for(spark, self.application, self.pool, self.folder, hosts=self.hosts, scaling=self.scaling)
-        totals, silence = RunTotals(), Silence()
+        totals, silence = RunTotals(), Silence(silence_s)
         failures: dict[str, str] = {}
 
         def over() -> bool:
@@ -99,7 +111,14 @@ class LiveRun:
             slo_percentile=self.application.slo.percentile,
             live=True,
         )
-        return totals.summary(about, backend.latency_of_run(), time.perf_counter() - began_s), totals.points, failures
+        sources, operators = backend.overcounted()
+        overcounted = Overcounted(sources=sources, operators=operators)
+        return LiveResult(
+            summary=totals.summary(about, backend.latency_of_run(), time.perf_counter() - began_s, overcounted),
+            points=totals.points,
+            failures=failures,
+            drained=silence.long and not failures,
+        )
 
     def _forecast(self, backend: SparkBackend) -> AbstractContextManager[ForecastOf]:
         return forecast_for(
@@ -112,21 +131,25 @@ class LiveRun:
 
 
 class Silence:
-    """A recorder that notices when nothing has come and nothing waits, two intervals in a row, after something had come."""
+    """A recorder that notices when nothing has come and nothing waits, two intervals in a row and for at least `least_s`, after
+    something had come."""
 
-    def __init__(self) -> None:
+    def __init__(self, least_s: float = 0.0) -> None:
+        self._least_s = least_s
         self._seen = False
         self._quiet = 0
+        self._quiet_s = 0.0
 
     @property
     def long(self) -> bool:
-        return self._seen and self._quiet >= 2
+        return self._seen and self._quiet >= 2 and self._quiet_s >= self._least_s
 
     def observation(self, observation: Observation) -> None:
         moving = observation.offered_rows > 0 or observation.backlog_rows > 0
         moving = moving or any(o.processed_rows > 0 for o in observation.operators.values())
         self._seen = self._seen or moving
         self._quiet = 0 if moving else self._quiet + 1
+        self._quiet_s = 0.0 if moving else self._quiet_s + observation.interval_s
 
     def decision(self, *_: object) -> None: ...
 

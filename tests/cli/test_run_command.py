@@ -44,7 +44,7 @@ def said(*arguments: object) -> str:
         ([CLICKS, "--interval", "0"], "--interval must be above 0 s"),
         ([CLICKS, "--interval", "nan"], "--interval must be above 0 s"),
         ([CLICKS, "--for", "-3"], "--for must be above 0 s"),
-        ([CLICKS, "--slo", "-1"], "latency_s must be above 0"),
+        ([CLICKS, "--slo", "-1"], "--slo must be above 0 s"),
         ([CLICKS, "--guard", "cooldwn"], "did you mean 'cooldown'?"),
     ],
 )

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark.cloudpickle import register_pickle_by_value
 from pyspark.sql import SparkSession
 
 import springtide
 from springtide.errors import InvalidValue, SpringtideError
 from springtide.workload.traces import Trace
+
+register_pickle_by_value(sys.modules[__name__])
 
 TRACE = Trace(name="three steps", step_s=2.0, counts=np.array([3.0, 0.0, 5.0]))
 
@@ -29,15 +33,6 @@ class Squares:
         squares = np.arange(first, after) ** 2 + self.seed
         at = pa.array((elapsed_s * 1e6).astype(np.int64), pa.int64()).cast(pa.timestamp("us", tz="UTC"))
         return pa.RecordBatch.from_arrays([pa.array(squares), pa.array(elapsed_s), at], schema=self.schema)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _this_module_travels_by_value() -> None:
-    import sys
-
-    from pyspark.cloudpickle import register_pickle_by_value
-
-    register_pickle_by_value(sys.modules[__name__])
 
 
 @pytest.mark.spark

@@ -1,4 +1,4 @@
-"""`springtide demo`: a bursty day, simulated under three policies, as a table and a picture."""
+"""`springtide demo`: a bursty stream on real Spark; or a bursty day, simulated under three policies."""
 
 from __future__ import annotations
 
@@ -9,10 +9,16 @@ import typer
 
 
 def demo(
-    folder: Annotated[Path, typer.Option("--folder", help="Where the picture and the journal go.")] = Path("springtide-demo"),
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the day.")] = 7,
+    folder: Annotated[Path, typer.Option("--folder", help="Where everything goes.")] = Path("springtide-demo"),
+    simulated: Annotated[
+        bool, typer.Option("--simulated", help="Simulate a bursty day instead, under three policies; needs no Java.")
+    ] = False,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the simulated day.")] = 7,
 ) -> None:
-    """Simulate a bursty day: static provisioning beside two elastic policies."""
+    """Run a bursty stream on real Spark, and watch executors and shards move: about 3 minutes."""
     from springtide.cli import demonstration
 
-    demonstration.demonstrate(folder, seed)
+    if simulated:
+        demonstration.simulate(folder, seed)
+    else:
+        demonstration.demonstrate(folder)

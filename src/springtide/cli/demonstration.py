@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
+from springtide.applications.runs import RunFolder
 from springtide.applications.simulated.pipeline import pipeline
 from springtide.backends.simulator.settings import SimulatorSettings
 from springtide.cli.results import draw, show
@@ -14,16 +16,61 @@ from springtide.cli.simulating import run_all
 from springtide.errors import SpringtideError
 from springtide.model.allocation import HostType, Pool, new_host_names, spread
 from springtide.plan.registry import make_policy
+from springtide.report.in_words import in_words
 from springtide.simulation import Simulation
 from springtide.workload.generators import bursty_day
 
+if TYPE_CHECKING:
+    from springtide.cli import running
 
-def demonstrate(folder: Path, seed: int) -> None:
+# Every row waits for a service, so that two cores are enough to show what four executors do.
+_APPLICATION = "micro-benchmark"
+_OPTIONS = ("waits=true",)
+
+
+def demonstrate(folder: Path) -> None:
+    """Run a bursty stream on real Spark, check its answer row by row, and say what it took."""
+    from springtide.cli import running  # pyspark takes a second to import, which the simulation does not need
+
+    _made(folder)
+    RunFolder(folder / "live").remove()  # an earlier demonstration
+    journal, picture = folder / "journal.jsonl", folder / "live.png"
+    journal.unlink(missing_ok=True)
+    ended = running.run_live(_wishes(folder / "live"), journal, quiet=False)
+    draw([(ended.result.summary, ended.result.points)], picture)
+    typer.echo("\n" + "\n".join(in_words(ended.result.summary)))
+    _name_files(picture, journal)
+    running.leave(ended)
+
+
+def _wishes(folder: Path) -> running.Wishes:
+    from springtide.cli import running
+
+    return running.Wishes(
+        application=_APPLICATION,
+        options=list(_OPTIONS),
+        policy="tide",
+        parameters=[],
+        guards=[],
+        slo_s=None,
+        folder=str(folder),
+        master=None,
+        hosts="1:4",
+        start_hosts=None,
+        cores=1,
+        memory_mb=600,
+        settings=[],
+        scaling="elastic",
+        interval_s=2.0,
+        for_s=None,
+        until_drained=True,
+        models=None,
+    )
+
+
+def simulate(folder: Path, seed: int) -> None:
     """Run a bursty day with hosts for the peak all the time, and with two elastic policies beside it."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SpringtideError(f"--folder {folder}: cannot be made ({error.strerror}); name another") from None
+    _made(folder)
     day = bursty_day(seed)
     application = pipeline(day.peak_rate_per_s, cores_at_peak=12.0)
     pool = Pool(host=HostType(cores=2, start_s=30.0), min_hosts=1, max_hosts=10)
@@ -48,5 +95,16 @@ def demonstrate(folder: Path, seed: int) -> None:
     picture = folder / "bursty-day.png"
     draw(results, picture)
     show([summary for summary, _ in results], as_json=False)
+    _name_files(picture, journal)
+
+
+def _made(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SpringtideError(f"--folder {folder}: cannot be made ({error.strerror}); name another") from None
+
+
+def _name_files(picture: Path, journal: Path) -> None:
     typer.echo(f"\nThe picture:            {picture}")
     typer.echo(f"What was decided, why:  springtide explain {journal} --changes")

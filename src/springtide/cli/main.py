@@ -14,7 +14,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from springtide import __version__
-from springtide.cli import bench, compare, demo, explain, forecast, policies, simulate
+from springtide.cli import applications, bench, compare, demo, explain, forecast, policies, simulate
 from springtide.cli import run as live
 from springtide.errors import SpringtideError
 
@@ -31,6 +31,7 @@ app.command("simulate")(simulate.simulate)
 app.command("compare")(compare.compare)
 app.command("run")(live.run)
 app.command("reshard")(live.reshard)
+app.command("applications")(applications.applications)
 app.command("explain")(explain.explain)
 app.command("policies")(policies.policies)
 app.command("cite")(policies.cite)

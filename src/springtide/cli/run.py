@@ -7,8 +7,16 @@ from typing import Annotated
 
 import typer
 
-ApplicationFile = Annotated[
-    Path, typer.Argument(metavar="APP.PY", help="Python file with a springtide.Application in the variable `app`.")
+ApplicationName = Annotated[
+    str,
+    typer.Argument(
+        metavar="APP.PY|NAME",
+        help="Python file with a springtide.Application in the variable `app`, or one of `springtide applications`.",
+    ),
+]
+Options = Annotated[
+    list[str] | None,
+    typer.Option("--option", "-o", metavar="NAME=VALUE", help="An option of an application by NAME; may be repeated."),
 ]
 Parameters = Annotated[
     list[str] | None, typer.Option("--set", "-s", metavar="NAME=VALUE", help="A parameter of the policy; may be repeated.")
@@ -27,7 +35,8 @@ JournalPath = Annotated[
 
 
 def run(
-    application: ApplicationFile,
+    application: ApplicationName,
+    option: Options = None,
     policy: Annotated[str, typer.Option("--policy", "-p", help="Policy (see `springtide policies`).")] = "tide",
     parameters: Parameters = None,
     guard: Guards = None,
@@ -73,6 +82,7 @@ def run(
     running.run(
         running.Wishes(
             application=application,
+            options=option or [],
             policy=policy,
             parameters=parameters or [],
             guards=guard or [],

@@ -3,40 +3,47 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import math
 import signal
 import sys
-from contextlib import ExitStack
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from springtide.backends.spark.application import Application
+from springtide.applications.runs import RunFolder
+from springtide.applications.shipped import Checked
 from springtide.backends.spark.cluster.embedded import dynamic_allocation, session
+from springtide.backends.spark.controlled import Silent
 from springtide.backends.spark.fusion import fused, pool_of
 from springtide.backends.spark.resharding import reshard as reshard_operator
 from springtide.backends.spark.scaling import Scaling
+from springtide.cli.loading import Chosen, chosen
 from springtide.cli.options import guarded, parse_assignments
 from springtide.cli.results import Output, check_plot_path, draw, show
+from springtide.cli.watching import Lines, View
 from springtide.errors import SpringtideError, nearest
 from springtide.forecast.running.choosing import Models
-from springtide.live import LiveRun
-from springtide.model.observation import Observation
+from springtide.live import LiveResult, LiveRun
 from springtide.model.protocols import Recorder
 from springtide.plan.registry import make_policy
-from springtide.report.units import count
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 FAILED = 1
+_SILENCE_S = 10.0  # after which the stream of an application that comes with Springtide has ended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes:
     """What the user asked to be run."""
 
-    application: Path
+    application: str
+    options: list[str]
     policy: str
     parameters: list[str]
     guards: list[str]
@@ -55,20 +62,49 @@ class Wishes:
     models: Models | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Ended:
+    """A run that is over. `checked` is what the application said of its answers; empty if they were not looked at."""
+
+    result: LiveResult
+    checked: tuple[Checked, ...] = ()
+
+
 def run(wishes: Wishes, output: Output) -> None:
-    """Everything that can be refused is refused before Spark is started, which takes a while."""
+    """Run an application, and show what came of it."""
     if output.plot is not None:
         check_plot_path(output.plot)
-    live = dataclasses.replace(_live_run(wishes), journal=output.journal)
+    ended = run_live(wishes, output.journal, quiet=output.as_json)
+    if output.plot is not None:
+        draw([(ended.result.summary, ended.result.points)], output.plot)
+    show([ended.result.summary], output.as_json)
+    leave(ended)
+
+
+def leave(ended: Ended) -> None:
+    """Say what was right and what was wrong; if anything was, the exit code says so too."""
+    for name, why in ended.result.failures.items():
+        typer.echo(f"springtide: operator {name!r} has stopped: {why}", err=True)
+    for checked in ended.checked:
+        typer.echo(f"springtide: {checked}" if checked.wrong else f"Checked: {checked}.", err=True)
+    if ended.result.failures or any(checked.wrong for checked in ended.checked):
+        raise typer.Exit(FAILED)
+
+
+def run_live(wishes: Wishes, journal: Path | None, *, quiet: bool) -> Ended:
+    """Run an application, and let it check its answers, if it can, once its stream has been read to the end.
+
+    Everything that can be refused is refused before Spark is started, which takes a while.
+    """
     settings = parse_assignments(wishes.settings, "--conf")
+    asked_for = _asked_for(wishes)
+    what = chosen(wishes.application, wishes.options, wishes.folder)
+    live = dataclasses.replace(asked_for(what), journal=journal)
     if live.scaling is Scaling.DYNAMIC_ALLOCATION:
         settings = dynamic_allocation(live.pool.min_hosts, live.pool.max_hosts) | settings
     with ExitStack() as stack:
-        recorders: list[Recorder] = [] if output.as_json else [_Line(live)]
-        writer = None if output.journal is None else stack.enter_context(live.open_journal(output.journal))
-        if writer is not None:
-            recorders.append(writer)
-        typer.echo(f"Starting Spark on {wishes.master or f'{live.pool.max_hosts} executors of this machine'} ...", err=True)
+        writer = None if journal is None else stack.enter_context(live.open_journal(journal))
+        _announce(wishes, live, what)
         spark = stack.enter_context(
             session(
                 live.application.name,
@@ -79,22 +115,43 @@ def run(wishes: Wishes, output: Output) -> None:
                 settings=settings,
             )
         )
-        summary, points, failures = live.run(
-            spark,
-            recorders,
-            for_s=math.inf if wishes.for_s is None else wishes.for_s,
-            until_drained=wishes.until_drained,
-            began=lambda backend: _stop_on_signals(backend.clock.stop),
-        )
+        with _watching(live, quiet=quiet) as watcher:
+            result = live.run(
+                spark,
+                [watcher] if writer is None else [watcher, writer],
+                for_s=math.inf if wishes.for_s is None else wishes.for_s,
+                until_drained=wishes.until_drained or what.shipped is not None,
+                silence_s=_SILENCE_S if what.shipped is not None else 0.0,
+                began=lambda backend: _stop_on_signals(backend.clock.stop),
+            )
         if writer is not None:
-            writer.end(summary.duration_s, dataclasses.asdict(summary))
-    if output.plot is not None:
-        draw([(summary, points)], output.plot)
-    show([summary], output.as_json)
-    for name, why in failures.items():
-        typer.echo(f"springtide: operator {name!r} has stopped: {why}", err=True)
-    if failures:
-        raise typer.Exit(FAILED)
+            writer.end(result.summary.duration_s, dataclasses.asdict(result.summary))
+        return Ended(result=result, checked=_checked(spark, what, result))
+
+
+def _watching(live: LiveRun, *, quiet: bool) -> AbstractContextManager[Recorder]:
+    """A view that stays in its place needs a terminal."""
+    if quiet:
+        return nullcontext(Silent())
+    return View(live) if sys.stderr.isatty() else nullcontext(Lines(live))
+
+
+def _announce(wishes: Wishes, live: LiveRun, what: Chosen) -> None:
+    if what.shipped is not None:
+        typer.echo(f"{what.shipped.name}: {what.shipped.data()}", err=True)
+    typer.echo(f"Starting Spark on {wishes.master or f'{live.pool.max_hosts} executors of this machine'} ...", err=True)
+
+
+def _checked(spark: SparkSession, what: Chosen, result: LiveResult) -> tuple[Checked, ...]:
+    if what.shipped is None or result.failures:
+        return ()
+    if not result.drained:
+        typer.echo(f"Not checked: the stream was not read to its end. The same command goes on from {what.folder}.", err=True)
+        return ()
+    typer.echo("Checking every row of the answer ...", err=True)
+    checked = tuple(what.shipped.check(spark, Path(what.folder)))
+    RunFolder(Path(what.folder)).end()
+    return checked
 
 
 def _stop_on_signals(stop: Any) -> None:
@@ -109,10 +166,8 @@ def _stop_on_signals(stop: Any) -> None:
     signal.signal(signal.SIGTERM, handle)
 
 
-def _live_run(wishes: Wishes) -> LiveRun:
-    application = load_application(wishes.application)
-    if wishes.slo_s is not None:
-        application.slo = dataclasses.replace(application.slo, latency_s=wishes.slo_s)
+def _asked_for(wishes: Wishes) -> Callable[[Chosen], LiveRun]:
+    """What was asked for, but for the application: what is wrong with it is said before anything is written."""
     fewest, most = _hosts(wishes.hosts)
     scalings = [s.value for s in Scaling]
     if wishes.scaling not in scalings:
@@ -120,22 +175,28 @@ def _live_run(wishes: Wishes) -> LiveRun:
     start = fewest if wishes.start_hosts is None else wishes.start_hosts
     if not fewest <= start <= most:
         raise SpringtideError(f"--start-hosts {start} is not between --hosts {fewest} and {most}")
-    for option, seconds in (("--interval", wishes.interval_s), ("--for", wishes.for_s)):
+    for option, seconds in (("--interval", wishes.interval_s), ("--for", wishes.for_s), ("--slo", wishes.slo_s)):
         if seconds is not None and not (math.isfinite(seconds) and seconds > 0):
             raise SpringtideError(f"{option} must be above 0 s, not {seconds:g}")
-    policy = make_policy(wishes.policy, parse_assignments(wishes.parameters, "--set"))
-    fused(application)  # what is wrong with it is said now
-    return LiveRun(
-        application=application,
-        pool=pool_of(wishes.cores, wishes.memory_mb * 2**20, fewest, most),
-        policy=guarded(policy, wishes.guards),
-        policy_name=wishes.policy,
-        folder=wishes.folder or f"springtide-{application.name}",
-        hosts=start,
-        interval_s=wishes.interval_s,
-        scaling=Scaling(wishes.scaling),
-        models=wishes.models,
-    )
+    policy = guarded(make_policy(wishes.policy, parse_assignments(wishes.parameters, "--set")), wishes.guards)
+
+    def live_run(what: Chosen) -> LiveRun:
+        if wishes.slo_s is not None:
+            what.application.slo = dataclasses.replace(what.application.slo, latency_s=wishes.slo_s)
+        fused(what.application)  # what is wrong with it is said now
+        return LiveRun(
+            application=what.application,
+            pool=pool_of(wishes.cores, wishes.memory_mb * 2**20, fewest, most),
+            policy=policy,
+            policy_name=wishes.policy,
+            folder=what.folder,
+            hosts=start,
+            interval_s=wishes.interval_s,
+            scaling=Scaling(wishes.scaling),
+            models=wishes.models,
+        )
+
+    return live_run
 
 
 def _hosts(text: str) -> tuple[int, int]:
@@ -148,61 +209,6 @@ def _hosts(text: str) -> tuple[int, int]:
     if not 1 <= low <= high:
         raise SpringtideError(f"--hosts {text!r}: MIN must be at least 1, and MAX not below it")
     return low, high
-
-
-def load_application(path: Path) -> Application:
-    """The application that a Python file makes: in `app`, or the only one there is."""
-    if not path.is_file():
-        raise SpringtideError(f"{path}: there is no such file")
-    spec = importlib.util.spec_from_file_location(path.stem.replace("-", "_"), path)
-    if spec is None or spec.loader is None:
-        raise SpringtideError(f"{path}: this is not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    sys.path.insert(0, str(path.parent.absolute()))
-    try:
-        spec.loader.exec_module(module)
-    except SpringtideError:
-        raise
-    except Exception as error:
-        raise SpringtideError(f"{path}: it cannot be loaded: {type(error).__name__}: {error}") from error
-    from pyspark.cloudpickle import register_pickle_by_value  # the file is not there for executors to import
-
-    register_pickle_by_value(module)  # type: ignore[no-untyped-call]
-    found = [value for value in vars(module).values() if isinstance(value, Application)]
-    named = getattr(module, "app", None)
-    if isinstance(named, Application):
-        return named
-    if len(found) != 1:
-        raise SpringtideError(f"{path}: it makes {len(found)} applications: put the one to run into the variable `app`")
-    return found[0]
-
-
-class _Line:
-    """A recorder that says in one line what each interval was like, and in another what was decided."""
-
-    def __init__(self, live: LiveRun) -> None:
-        self._slo_s = live.application.slo.latency_s
-        self._policy = live.policy_name
-
-    def observation(self, observation: Observation) -> None:
-        replicas = ", ".join(f"{name} {placed.replicas}" for name, placed in observation.observed.operators.items())
-        typer.echo(
-            f"{observation.end_s:7.1f} s  {count(observation.offered_rows / observation.interval_s):>6} rows/s"
-            f"  backlog {count(observation.backlog_rows)} rows  p90 {observation.latency.p90_s:.1f} of {self._slo_s:g} s"
-            f"  hosts {len(observation.running_hosts)}  replicas {replicas}",
-            err=True,
-        )
-        for event in observation.events:
-            typer.echo(f"{'':11}{event}", err=True)
-
-    def decision(self, _: Observation, decision: Any, actions: Any) -> None:
-        if actions:
-            guards = (str(veto) for veto in decision.why_not if veto.who != self._policy)  # the policy's own are many
-            why = "; ".join([decision.reason, *guards])
-            typer.echo(f"{'':11}{why}: {'; '.join(str(a) for a in actions)}", err=True)
-
-    def outcome(self, *_: object) -> None: ...
 
 
 def reshard(folder: str, shards: int) -> None:

@@ -81,6 +81,14 @@ class RunSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Overcounted:
+    """Rows that a live run took to have come and that had not when it ended: from all sources, and at each operator."""
+
+    sources: float
+    operators: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
     """One interval of a run, as a plot shows it."""
 
@@ -170,11 +178,13 @@ class RunTotals:
     def outcome(self, outcome: Outcome, time_s: float) -> None:
         """Outcomes are the journal's; a summary has no figure for them."""
 
-    def summary(self, about: About, latency: Latency, wall_s: float) -> RunSummary:
+    def summary(self, about: About, latency: Latency, wall_s: float, overcounted: Overcounted | None = None) -> RunSummary:
+        """The figures of the run, without the rows that were only thought to have come."""
+        over = overcounted or Overcounted(sources=0.0, operators={})
         last = self._last
         if last is None:
             raise RuntimeError("a run without an interval has no summary")
-        operators = tuple(self._operator_rows(name, last) for name in self._operators)
+        operators = tuple(self._operator_rows(name, last, over.operators.get(name, 0.0)) for name in self._operators)
         undelivered = sum(o.dropped + o.backlog for o in operators)
         late = latency.violation_share * latency.rows + undelivered
         violation_share = late / (latency.rows + undelivered) if late > 0 else 0.0
@@ -190,7 +200,7 @@ class RunTotals:
             duration_s=duration_s,
             intervals=int(intervals),
             rows=Rows(
-                source=self._totals["source"],
+                source=self._totals["source"] - over.sources,
                 arrived=sum(o.arrived for o in operators),
                 processed=sum(o.processed for o in operators),
                 dropped=sum(o.dropped for o in operators),
@@ -222,11 +232,11 @@ class RunTotals:
             live=about.live,
         )
 
-    def _operator_rows(self, name: str, last: Observation) -> OperatorRows:
+    def _operator_rows(self, name: str, last: Observation, overcounted: float) -> OperatorRows:
         total = self._operators[name]
         return OperatorRows(
             name=name,
-            arrived=total.arrived,
+            arrived=total.arrived - overcounted,
             processed=total.processed,
             dropped=total.dropped,
             backlog=last.operators[name].backlog_rows,

@@ -337,6 +337,13 @@ class SparkBackend:
         )
         return operator_observations(columns, interval_s), source_rows
 
+    def overcounted(self) -> tuple[float, dict[str, float]]:
+        """Rows that were taken to come and have not: from all sources, and at each operator."""
+        first = {source: name for name in reversed(list(self._queries)) for source in self._queries[name].wiring.source_names}
+        known = {source.name for source in self.application.sources}
+        sources = sum(self._foreseen.get(name, 0.0) for source, name in first.items() if source in known)
+        return sources, dict(self._foreseen)
+
     def _latency(self, records: dict[str, list[BatchRecord]]) -> LatencyCounts:
         """Rows leave with the batch of an operator that has a sink."""
         rows, summed, longest, late = np.zeros_like(self._run_latency.rows), 0.0, 0.0, 0.0
