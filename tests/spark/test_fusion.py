@@ -233,3 +233,49 @@ class TestDescription:
         assert (pool.host.cores, pool.host.memory_bytes, pool.min_hosts, pool.max_hosts) == (2, 2**30, 1, 5)
         with pytest.raises(InvalidValue, match=r"max_hosts \(2\) must not be below min_hosts \(3\)"):
             pool_of(2, 2**30, 3, 2)
+
+
+class TestInline:
+    def test_an_inline_operator_runs_in_the_query_of_its_reader(self) -> None:
+        app = Application("clicks")
+        events = app.source("events", same)
+        parsed = app.operator("parse", lambda df: [*df, "parsed"], events, inline=True)
+        cleaned = app.operator("clean", lambda df: [*df, "cleaned"], parsed, inline=True)
+        counted = app.operator("count", lambda df: [*df, "counted"], cleaned, shards=8)
+        app.sink(counted, save)
+
+        (plan,) = fused(app)
+
+        assert plan.name == "count"
+        assert plan.head.inputs == ("events",)
+        assert plan.head.function(["row"]) == ["row", "parsed", "cleaned", "counted"]
+
+    def test_two_readers_each_apply_it_and_arguments_stay_in_their_order(self) -> None:
+        app = Application("clicks")
+        events, pages = app.source("events", same), app.source("pages", same)
+        both = app.operator("both", lambda left, right: f"({left} with {right})", events, pages, inline=True)
+        joined = app.operator("join", lambda *inputs: " | ".join(inputs), pages, both, events, shards=8)
+        counted = app.operator("count", lambda df: f"counted {df}", both, shards=8)
+        app.sink(joined, save)
+        app.sink(counted, save)
+
+        join, count = fused(app)
+
+        assert join.head.inputs == ("pages", "events", "pages", "events")
+        assert join.head.function("p1", "e1", "p2", "e2") == "p1 | (e1 with p2) | e2"
+        assert count.head.function("e", "p") == "counted (e with p)"
+
+    def test_what_it_cannot_have_is_named(self) -> None:
+        app = Application("clicks")
+        events = app.source("events", same)
+
+        with pytest.raises(InvalidValue, match="so leave out shards, grouping"):
+            app.operator("count", same, events, shards=8, inline=True)
+        with pytest.raises(InvalidValue, match="so leave out replicas"):
+            app.operator("parse", same, events, replicas=2, inline=True)
+        parsed = app.operator("clean", same, events, inline=True)
+        with pytest.raises(InvalidValue, match="leave inline=True out"):
+            app.sink(parsed, save)
+        app.sink(app.operator("count", same, events, shards=8), save)
+        with pytest.raises(InvalidValue, match="'clean' is inline and nobody reads it"):
+            app.check()

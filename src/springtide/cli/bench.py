@@ -65,6 +65,22 @@ def forecasts(
         raise typer.Exit(1)
 
 
+@app.command("applications")
+def applications(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="One round of a few thousand rows: to try it out.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Exit with code 1 when a figure misses its bar.")] = False,
+    application: Annotated[list[str] | None, typer.Option("--application", help="Only this one. May be repeated.")] = None,
+) -> None:
+    """Measure the applications that come with Springtide beside the same functions as plain queries, on live Spark."""
+    from springtide.benchmarks.applications import measure, table
+
+    report = measure(application or (), quick=quick, say=lambda text: typer.echo(text, err=True))
+    _print(report, as_json, table)
+    if check and not report.within_bars:
+        raise typer.Exit(1)
+
+
 @app.command("spark")
 def spark(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,

@@ -20,7 +20,9 @@ import base64
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from io import BytesIO
 from itertools import pairwise
@@ -204,6 +206,8 @@ class ReplayOptions:
             raise InvalidValue(f"{SOURCE}: option trace: {error}") from None
 
 
+_WAITING: ContextVar[int | None] = ContextVar("waiting", default=None)
+_LONG_AGO = 0.0
 _DEFAULTS = ReplayOptions(trace="generator:")
 
 
@@ -235,7 +239,20 @@ def replay(  # noqa: PLR0913 - one parameter is one option
         max_rows_per_batch=max_rows_per_batch,
         started_at=started_at,
     )
+    waiting = _WAITING.get()
+    if waiting is not None:
+        options = replace(options, started_at=_LONG_AGO, max_rows_per_batch=waiting)
     return spark.readStream.format(_registered(spark, options)).options(**options.texts()).load()
+
+
+@contextmanager
+def waiting_replays(*, max_rows_per_batch: int) -> Iterator[None]:
+    """Within it, streams are replayed that have begun long ago: all their rows wait, and come so many at a time."""
+    before = _WAITING.set(max_rows_per_batch)
+    try:
+        yield
+    finally:
+        _WAITING.reset(before)
 
 
 def replayed(  # noqa: PLR0913 - one parameter is one option

@@ -12,7 +12,7 @@ Nothing runs here; what can be refused without Spark is refused when it is writt
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -81,6 +81,30 @@ class OperatorNode:
         return self.shards > 0 and not self.key
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Inlined:
+    """An operator without a query of its own: a function of these inputs, which whoever reads it applies first."""
+
+    function: Transform
+    inputs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Composed:
+    """A function of the inputs of all its parts; a part makes one argument of some inputs, or is None for an input as it is."""
+
+    function: Transform
+    parts: tuple[Inlined | None, ...]
+
+    def __call__(self, *inputs: DataFrame) -> DataFrame:
+        left = list(inputs)
+        arguments = []
+        for part in self.parts:
+            taken = [left.pop(0) for _ in range(1 if part is None else len(part.inputs))]
+            arguments.append(taken[0] if part is None else part.function(*taken))
+        return self.function(*arguments)
+
+
 @dataclass(frozen=True, slots=True)
 class Stream:
     """What a source or an operator gives, to be named as an input."""
@@ -98,6 +122,8 @@ class Application:
     sources: dict[str, SourceNode] = field(default_factory=dict)
     operators: dict[str, OperatorNode] = field(default_factory=dict)
     sinks: dict[str, list[Save]] = field(default_factory=dict)
+    inlined: dict[str, Inlined] = field(default_factory=dict)
+    _applied: set[str] = field(default_factory=set)  # names of those inlined that somebody reads
 
     def __post_init__(self) -> None:
         _check_name(self.name, "an application")
@@ -125,6 +151,7 @@ class Application:
         max_rows_per_batch: int | None = None,
         on_error: str = "fail",
         edge: ExternalEdge | None = None,
+        inline: bool = False,
     ) -> Stream:
         """A function of one or more streaming DataFrames.
 
@@ -135,23 +162,26 @@ class Application:
         fuse: run in one query with the operator before it, where no shuffle lies between them.
         on_error: `dead-letter` sets aside rows that make the function fail, for operators without state.
         edge: a stream of your own in the place of the edge behind this operator.
+        inline: for a cheap function without state: it gets no query, replicas or edge of its own, but runs in the query of each
+            operator that reads it, before that one's shuffle. The other options are not for such an operator.
         """
         where = f"operator {name!r}"
         self._check_new(name)
         _check_callable(function, where, ", ".join(["DataFrame"] * max(1, len(inputs))))
         require(bool(inputs), f"{where} has no input: name the streams it reads after its function")
         for stream in inputs:
-            known = [*self.sources, *self.operators]
+            known = [*self.sources, *self.operators, *self.inlined]
             if not isinstance(stream, Stream) or stream.name not in known:
                 shown = stream.name if isinstance(stream, Stream) else stream
                 raise InvalidValue(
                     f"{where}: the input {shown!r} is not a stream of this application; {nearest(str(shown), known)}"
                 )
         keys = (key,) if isinstance(key, str) else tuple(key)
+        applied, read = self._with_inlined(function, [s.name for s in inputs])
         node = OperatorNode(
             name=name,
-            function=function,
-            inputs=tuple(s.name for s in inputs),
+            function=applied,
+            inputs=read,
             shards=_shards(shards, keys, where),
             grouping=_grouping(grouping, shards, keys, where),
             key=keys,
@@ -164,14 +194,31 @@ class Application:
             edge=edge,
         )
         _check_operator(node, where)
-        self.operators[name] = node
+        if inline:
+            _check_inline(node, where)
+            self.inlined[name] = Inlined(applied, read)
+        else:
+            self.operators[name] = node
         return Stream(name)
+
+    def _with_inlined(self, function: Transform, names: Sequence[str]) -> tuple[Transform, tuple[str, ...]]:
+        """The function that begins with what is inlined before it, and what that reads."""
+        parts = tuple(self.inlined.get(name) for name in names)
+        if not any(parts):
+            return function, tuple(names)
+        self._applied.update(name for name in names if name in self.inlined)
+        read = [i for name, part in zip(names, parts, strict=True) for i in ((name,) if part is None else part.inputs)]
+        return _Composed(function, parts), tuple(read)
 
     def sink(self, stream: Stream, save: Save) -> None:
         """Where a stream ends: `save(df, batch_id)`, as for Spark's `foreachBatch`, and with the same promise: a batch may
         come again after a failure, with the same id and the same rows."""
         if not isinstance(stream, Stream):
             raise InvalidValue(f"a sink takes the stream that app.operator(...) returns, not {str(stream)[:40]!r}")
+        require(
+            stream.name not in self.inlined,
+            f"a sink cannot take {stream.name!r}, which is inline and runs in other operators' queries: leave inline=True out",
+        )
         require(
             stream.name in self.operators,
             f"a sink takes the stream of an operator, not {stream.name!r}: put an operator between the source and the sink",
@@ -185,6 +232,10 @@ class Application:
         read = {i for o in self.operators.values() for i in o.inputs}
         for name in self.sources:
             require(name in read, f"source {name!r} feeds nobody: name it as an operator's input, or leave it out")
+        for name in self.inlined:
+            require(
+                name in self._applied, f"operator {name!r} is inline and nobody reads it: let another read it, or leave it out"
+            )
         for name in self.operators:
             require(
                 name in read or name in self.sinks, f"operator {name!r} leads nowhere: give it a sink, or let another read it"
@@ -193,7 +244,7 @@ class Application:
     def _check_new(self, name: str) -> None:
         _check_name(name, "a source or operator")
         require(
-            name not in self.sources and name not in self.operators,
+            name not in self.sources and name not in self.operators and name not in self.inlined,
             f"the name {name!r} is used twice in application {self.name!r}",
         )
 
@@ -223,6 +274,26 @@ def _check_operator(node: OperatorNode, where: str) -> None:
         f"{where}: rows can be set aside only by an operator without state and with one input:"
         " put what may fail (parsing, say) into an operator of its own before it",
     )
+
+
+def _check_inline(node: OperatorNode, where: str) -> None:
+    plain = OperatorNode(
+        name=node.name,
+        function=node.function,
+        inputs=node.inputs,
+        shards=0,
+        grouping=Grouping.SHUFFLE,
+        key=(),
+        replicas=1,
+        max_replicas=node.max_replicas,
+        output_mode="append",
+        fuse=True,
+        max_rows_per_batch=None,
+        on_error=OnError.FAIL,
+        edge=None,
+    )
+    wrong = [f.name for f in fields(node) if getattr(node, f.name) != getattr(plain, f.name)]
+    require(not wrong, f"{where}: it is inline and has no query of its own, so leave out {', '.join(wrong)}")
 
 
 def _shards(shards: int | None, key: tuple[str, ...], where: str) -> int:
