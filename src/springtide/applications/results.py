@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +24,10 @@ class ResultTable:
 
     def save(self, df: DataFrame, batch_id: int) -> None:
         df.write.mode("overwrite").parquet(str(self.folder / f"batch={batch_id}"))
+
+    def save_some(self, chosen: Callable[[DataFrame], DataFrame], df: DataFrame, batch_id: int) -> None:
+        """Save what is chosen of a batch; with `functools.partial` it is a sink."""
+        self.save(chosen(df), batch_id)
 
     def read(self, spark: SparkSession) -> DataFrame:
         if not self.folder.is_dir():
