@@ -26,6 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 import pandas as pd
 
 import springtide
@@ -39,17 +40,20 @@ from springtide.applications.stock_exchange.matching_by_level import matched
 from springtide.applications.stock_exchange.tape import Event, Kind, Told
 from springtide.applications.stock_exchange.transactor import transacted
 from springtide.errors import require
+from springtide.model.observation import FloatArray
 from springtide.workload.recordings import data_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_PAUSE_S = 3.0  # of the clock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StockExchange:
     """Options. `stocks` are the recorded one and its copies; the stream ends at `until`, a time of that day in Shanghai.
 
-    `speed_up` seconds of trading pass in one. `analytics` are names with commas between them, `all` or `none`.
+    `speed_up` seconds of trading pass in one, and no pause takes longer than 3 of those. `analytics` are names with commas between them, `all` or `none`.
     `recorded=False` makes a day from the seed, as it is done where there is no recording. The whole recorded day is
     `until=15:01`, `stocks=1`, `speed_up=150`.
     """
@@ -90,7 +94,8 @@ class StockExchange:
 
     def application(self, folder: Path) -> springtide.Application:
         feed = self.feed()
-        trace = springtide.Trace.of_times(name="orders", times_s=feed.times_s)
+        times_s = without_pauses(feed.times_s, longest_s=_PAUSE_S * self.speed_up)
+        trace = springtide.Trace.of_times(name="orders", times_s=times_s)
         rows = springtide.Recorded.keep(feed.rows, folder / "rows" / "orders.arrow")
         read = partial(
             springtide.replay, trace=trace, rows=rows, speed_up=self.speed_up, max_rows_per_batch=self.max_rows_per_batch
@@ -155,6 +160,16 @@ class StockExchange:
     @classmethod
     def small(cls) -> StockExchange:
         return cls(stocks=3, until="09:32", speed_up=14.0, recorded=False, shards=2, analytics_shards=2)
+
+
+def without_pauses(times_s: FloatArray, *, longest_s: float) -> FloatArray:
+    """The same times, but for pauses: before trading begins, and at noon. A stream that is silent for long has ended.
+
+    >>> without_pauses(np.array([1.0, 2.0, 5402.0, 5403.0]), longest_s=30.0)
+    array([ 1.,  2., 32., 33.])
+    """
+    shortened: FloatArray = times_s[0] + np.cumsum(np.minimum(np.diff(times_s, prepend=times_s[0]), longest_s))
+    return shortened
 
 
 def _events(feed: Feed) -> list[Event]:
