@@ -53,9 +53,9 @@ _PAUSE_S = 3.0  # of the clock
 class StockExchange:
     """Options. `stocks` are the recorded one and its copies; the stream ends at `until`, a time of that day in Shanghai.
 
-    `speed_up` seconds of trading pass in one, and no pause takes longer than 3 of those. `analytics` are names with commas between them, `all` or `none`.
-    `recorded=False` makes a day from the seed, as it is done where there is no recording. The whole recorded day is
-    `until=15:01`, `stocks=1`, `speed_up=150`.
+    `speed_up` seconds of trading pass in one, and no pause takes longer than 3 of those. `analytics` are names with commas
+    between them, `all` or `none`. `recorded=False` makes a day from the seed, as it is done where there is no recording. The
+    whole recorded day is `until=15:01`, `stocks=1`, `speed_up=150`.
     """
 
     name: ClassVar[str] = "stock-exchange"
