@@ -1,0 +1,74 @@
+"""Every application that comes with Springtide, live, while its allocation changes all the time: its answer stays exact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+from pyspark.sql import SparkSession
+
+from springtide.applications import registry
+from springtide.backends.spark.fusion import pool_of
+from springtide.live import LiveRun
+from springtide.model.allocation import Allocation, OperatorAllocation, new_host_names, spread
+from springtide.model.decision import Decision
+from springtide.model.protocols import View
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+_SIZES = ((2, 2), (3, 3), (1, 1), (2, 3), (3, 1), (1, 2))  # hosts, and replicas of each operator
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restless:
+    """Changes hosts and replicas in turn, and moves every shard to another replica each time."""
+
+    name: ClassVar[str] = "restless"
+
+    def start(self) -> int:
+        return 0
+
+    def decide(self, view: View, memory: int) -> tuple[Decision, int]:
+        if view.observation.requested != view.observation.observed:  # the last one is not done yet
+            return Decision(planned=view.requested, reason="wait"), memory
+        hosts, replicas = _SIZES[memory % len(_SIZES)]
+        now = view.requested.hosts
+        taken = frozenset({*now, *view.observation.hosts})
+        names = (*now[:hosts], *new_host_names(taken, max(0, hosts - len(now))))
+        even = spread(view.application, names, {o.name: replicas for o in view.application.operators})
+        turned = {name: _turned(placed, memory) for name, placed in even.operators.items()}
+        return Decision(planned=Allocation(even.hosts, turned), reason=f"change number {memory}"), memory + 1
+
+
+def _turned(placed: OperatorAllocation, by: int) -> OperatorAllocation:
+    replicas = placed.replicas
+    return OperatorAllocation(placed.replica_hosts, tuple((replica + by) % replicas for replica in placed.shard_replicas))
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_the_answer_is_exact_while_everything_moves(name: str, spark: SparkSession, tmp_path: Path) -> None:
+    shipped = registry.kind(name).small()
+    live = LiveRun(
+        application=shipped.application(tmp_path),
+        pool=pool_of(1, 600 * 2**20, 1, 4),
+        policy=Restless(),
+        policy_name="restless",
+        folder=str(tmp_path),
+        hosts=2,
+        interval_s=2.0,
+    )
+
+    result = live.run(spark, for_s=400.0, until_drained=True, silence_s=10.0)
+
+    assert not result.failures
+    assert result.drained, "the stream was not read to its end"
+    changes = result.summary.reconfigurations
+    assert changes["hosts_added"] >= 1
+    assert changes["hosts_released"] >= 1
+    assert changes["shards_moved"] >= 1
+    assert changes["scale_outs"] + changes["scale_ins"] >= 2
+    for checked in shipped.check(spark, tmp_path):
+        assert checked.rows > 0, checked
+        assert not checked.wrong, str(checked)
