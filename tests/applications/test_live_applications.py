@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -18,7 +19,8 @@ from springtide.model.protocols import View
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-_SIZES = ((2, 2), (3, 3), (1, 1), (2, 3), (3, 1), (1, 2))  # hosts, and replicas of each operator
+_SIZES = ((3, 3), (3, 3), (1, 1), (2, 2), (2, 2), (3, 1))  # hosts, and replicas of each operator; shards change every time
+_EVERY = 3  # intervals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,15 +33,16 @@ class Restless:
         return 0
 
     def decide(self, view: View, memory: int) -> tuple[Decision, int]:
-        if view.observation.requested != view.observation.observed:  # the last one is not done yet
-            return Decision(planned=view.requested, reason="wait"), memory
-        hosts, replicas = _SIZES[memory % len(_SIZES)]
+        number, waits = divmod(memory, _EVERY)
+        if waits:
+            return Decision(planned=view.requested, reason="wait"), memory + 1
+        hosts, replicas = _SIZES[number % len(_SIZES)]
         now = view.requested.hosts
         taken = frozenset({*now, *view.observation.hosts})
         names = (*now[:hosts], *new_host_names(taken, max(0, hosts - len(now))))
         even = spread(view.application, names, {o.name: replicas for o in view.application.operators})
-        turned = {name: _turned(placed, memory) for name, placed in even.operators.items()}
-        return Decision(planned=Allocation(even.hosts, turned), reason=f"change number {memory}"), memory + 1
+        turned = {name: _turned(placed, number) for name, placed in even.operators.items()}
+        return Decision(planned=Allocation(even.hosts, turned), reason=f"change number {number}"), memory + 1
 
 
 def _turned(placed: OperatorAllocation, by: int) -> OperatorAllocation:
@@ -64,11 +67,11 @@ def test_the_answer_is_exact_while_everything_moves(name: str, spark: SparkSessi
 
     assert not result.failures
     assert result.drained, "the stream was not read to its end"
-    changes = result.summary.reconfigurations
-    assert changes["hosts_added"] >= 1
-    assert changes["hosts_released"] >= 1
-    assert changes["shards_moved"] >= 1
-    assert changes["scale_outs"] + changes["scale_ins"] >= 2
-    for checked in shipped.check(spark, tmp_path):
-        assert checked.rows > 0, checked
-        assert not checked.wrong, str(checked)
+    changes = Counter(result.summary.reconfigurations)
+    assert changes["hosts_added"] >= 1, changes
+    assert changes["hosts_released"] >= 1, changes
+    assert changes["shards_moved"] >= 1, changes
+    assert changes["scale_outs"] + changes["scale_ins"] >= 2, changes
+    answers = shipped.check(spark, tmp_path)
+    assert answers[0].rows > 0
+    assert not [str(checked) for checked in answers if checked.wrong]

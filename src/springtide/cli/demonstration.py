@@ -23,9 +23,14 @@ from springtide.workload.generators import bursty_day
 if TYPE_CHECKING:
     from springtide.cli import running
 
-# Every row waits for a service, so that two cores are enough to show what four executors do.
+# Every row waits for 4 ms, as for a service, so that two cores are enough to show what four executors do.
 _APPLICATION = "micro-benchmark"
-_OPTIONS = ("waits=true",)
+_OPTIONS = (
+    "trace=generator:steps:levels=100/500/100,hold_s=40",
+    "waits=true",
+    "cost_us_per_tuple=4000",
+    "max_rows_per_batch=600",
+)
 
 
 def demonstrate(folder: Path) -> None:
