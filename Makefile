@@ -23,7 +23,7 @@ jdk:
 	$(if $(shell java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | grep -E '^(1[7-9]|[2-9][0-9])$$'),, \
 	  $(error Springtide needs a JDK 17 or newer for Spark, and 'java -version' shows none: install one and put it on PATH))
 
-demo: setup      ## a bursty day, simulated: a table and a picture
+demo: jdk setup  ## a bursty stream on real Spark, watched while executors and shards move (3 minutes)
 	@$(BIN)/springtide demo
 
 test: jdk setup  ## the test suite

@@ -23,13 +23,15 @@ from springtide.workload.generators import bursty_day
 if TYPE_CHECKING:
     from springtide.cli import running
 
-# Every row waits for 4 ms, as for a service, so that two cores are enough to show what four executors do.
+# Every row waits for 3 ms, as for a service, so that two cores are enough to show what four executors do.
 _APPLICATION = "micro-benchmark"
 _OPTIONS = (
-    "trace=generator:steps:levels=100/500/100,hold_s=40",
+    "trace=generator:steps:levels=60/450/60,hold_s=45",
     "waits=true",
-    "cost_us_per_tuple=4000",
-    "max_rows_per_batch=600",
+    "cost_us_per_tuple=3000",
+    "max_rows_per_batch=1200",
+    "keys=2000",
+    "buckets=16",
 )
 
 
@@ -54,10 +56,10 @@ def _wishes(folder: Path) -> running.Wishes:
     return running.Wishes(
         application=_APPLICATION,
         options=list(_OPTIONS),
-        policy="tide",
-        parameters=[],
-        guards=[],
-        slo_s=None,
+        policy="local-thresholds",
+        parameters=["consecutive=2", "grace_s=6"],  # three minutes are short
+        guards=["balance"],
+        slo_s=10.0,
         folder=str(folder),
         master=None,
         hosts="1:4",
