@@ -107,6 +107,23 @@ def test_a_default_run_needs_no_parameters(tmp_path: Path) -> None:
     clicks.check("30,000")
 
 
+def test_models_are_trained_from_the_journal_beside_the_run_and_it_says_whether_it_uses_them(tmp_path: Path) -> None:
+    clicks = Clicks(tmp_path, "generator:steps:levels=60/120/60/120,hold_s=40")
+    journal, models = tmp_path / "run.jsonl", tmp_path / "models"
+
+    summary = summary_of(
+        clicks.start("--interval", 2, "--hosts", "2:2", "--journal", journal, "--models", models, "--retrain", "40s")
+    )
+
+    assert summary["rows"]["dropped"] == summary["rows"]["backlog"] == 0
+    assert (models / "manifest.json").is_file(), (tmp_path / "models.log").read_text()
+    records = [json.loads(line) for line in journal.read_text().splitlines()]
+    reasons = [record["reason"] for record in records if "reason" in record]
+    assert "holds no models" in reasons[0]
+    assert "holds no models" not in reasons[-1], "what was trained is looked at"
+    clicks.check("14,400")
+
+
 def test_a_worker_of_a_real_cluster_is_killed_and_another_comes(tmp_path: Path) -> None:
     clicks = Clicks(tmp_path, "generator:steps:levels=100,hold_s=40")
     with StandaloneCluster(workers=2, memory_mb=900) as cluster:

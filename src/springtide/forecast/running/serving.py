@@ -178,9 +178,11 @@ class ServedForecaster:
 
 def _long(duration_s: float) -> str:
     """
-    >>> _long(90.0), _long(5400.0), _long(604_800.0)
-    ('1.5 min', '1.5 h', '168 h')
+    >>> _long(8.0), _long(90.0), _long(5400.0), _long(604_800.0)
+    ('8 s', '1.5 min', '1.5 h', '168 h')
     """
+    if duration_s < 60:
+        return f"{duration_s:.3g} s"
     return f"{duration_s / 60:.3g} min" if duration_s < 3600 else f"{duration_s / 3600:.3g} h"
 
 
