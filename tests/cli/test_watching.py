@@ -95,6 +95,12 @@ def test_the_view_shows_what_is_and_what_was_decided_last(live: LiveRun) -> None
     assert "does not say how far behind it is" in text  # it scrolled by
 
 
+def test_an_interval_in_which_nothing_came_through_has_no_latency(live: LiveRun) -> None:
+    text = shown(live, seen(2.0, rows=0.0, latency_s=0.0))
+
+    assert "no row came through just now; 5 s are allowed" in text
+
+
 def test_before_the_first_interval_the_view_says_so(live: LiveRun) -> None:
     out = io.StringIO()
     with View(live, Console(file=out, force_terminal=True, width=100, color_system=None)):

@@ -103,16 +103,18 @@ class View:
         table.add_column()
         table.add_row("load", sparkline(self._loads), f"{count(self._loads[-1])} rows/s")
         table.add_row("backlog", sparkline(self._backlogs), f"{count(self._backlogs[-1])} rows")
-        table.add_row(*self._latency_row())
+        table.add_row(*self._latency_row(newest))
         table.add_row("executors", sparkline(self._hosts, self._most_hosts), self._executors(newest))
         table.add_row("replicas", "", _replicas(newest))
         latest = Text(f"decision  {self._latest}", overflow="ellipsis")
         return Panel(Group(table, latest), title=f"{self._title}, {newest.end_s:.0f} s", title_align="left")
 
-    def _latency_row(self) -> tuple[str, Text, Text]:
+    def _latency_row(self, newest: Observation) -> tuple[str, Text, Text]:
         within = self._latencies[-1] <= self._slo.latency_s
         style = "green" if within else "red"
         words = f"{100 * self._slo.percentile:g} % within {self._latencies[-1]:.1f} s; {self._slo.latency_s:g} s are allowed"
+        if not newest.latency.rows:
+            style, words = "dim", f"no row came through just now; {self._slo.latency_s:g} s are allowed"
         most = max(self._slo.latency_s, *self._latencies)
         return "latency", Text(sparkline(self._latencies, most), style=style), Text(words, style=style)
 
