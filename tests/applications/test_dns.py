@@ -194,6 +194,7 @@ def test_most_windows_with_a_tunnel_are_found_and_content_networks_are_not_taken
 
 
 def test_there_are_four_operators(tmp_path: Path) -> None:
-    app = Dns().application(tmp_path)
+    app = Dns(apart=True).application(tmp_path)
     app.check()
     assert list(app.operators) == ["parse", "features", "windows", "verdicts"]
+    assert list(Dns().application(tmp_path).operators) == ["windows", "verdicts"]

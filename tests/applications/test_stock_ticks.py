@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import gzip
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -166,9 +167,12 @@ def test_options_that_cannot_be_are_refused(options: dict[str, float], message: 
 
 
 def test_the_application_is_one_that_can_run_and_its_functions_travel(tmp_path: Path) -> None:
+    apart = replace(StockTicks.small(), apart=True).application(tmp_path)
+    apart.check()
+    assert {name: node.shards for name, node in apart.operators.items()} == {"select": 0, "windows": 8}
     app = StockTicks.small().application(tmp_path)
     app.check()
-    assert {name: node.shards for name, node in app.operators.items()} == {"select": 0, "windows": 8}
+    assert {name: node.shards for name, node in app.operators.items()} == {"rejected": 0, "windows": 8}
     assert app.operators["windows"].output_mode == "update"
     for node in app.operators.values():
         assert len(cloudpickle.dumps(node.function)) < 10_000

@@ -271,11 +271,12 @@ def test_options_that_cannot_be_are_refused(options: dict[str, int], message: st
 
 
 def test_the_application_is_one_that_can_run_and_its_functions_travel(tmp_path: Path) -> None:
-    app = TaxiRoutes().application(tmp_path)
-    app.check()
-    shards = {name: node.shards for name, node in app.operators.items()}
-    assert shards == {"parse": 0, "area": 0, "route": 0, "count": 8, "partial-rank": 4, "rank": 1}
-    for node in app.operators.values():
+    app, apart = TaxiRoutes().application(tmp_path), TaxiRoutes(apart=True).application(tmp_path)
+    behind = {"count": 8, "partial-rank": 4, "rank": 1}
+    for one, before in ((app, {"rejected": 0}), (apart, {"parse": 0, "area": 0, "route": 0})):
+        one.check()
+        assert {name: node.shards for name, node in one.operators.items()} == before | behind
+    for node in (*app.operators.values(), *apart.operators.values()):
         assert node.max_rows_per_batch is None  # a batch must hold all that its rows led to
         assert len(cloudpickle.dumps(node.function)) < 10_000
 

@@ -307,8 +307,9 @@ def test_news_and_opinions_are_joined_by_topic_and_minute() -> None:
 
 
 def test_the_graphs_are_those_of_the_paper(tmp_path: Path) -> None:
-    simple = Tweets().application(tmp_path)
+    simple = Tweets(apart=True).application(tmp_path)
     assert list(simple.operators) == ["parse", "content", "author", "minutes"]
+    assert list(Tweets().application(tmp_path).operators) == ["author", "minutes"]
     both = Tweets(graph=Graph.COMPLEX).application(tmp_path)
     assert both.operators["pulse"].inputs == ("news", "opinions")
     assert both.operators["news"].inputs == both.operators["opinions"].inputs == ("author",)

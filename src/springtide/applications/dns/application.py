@@ -40,7 +40,10 @@ _KEY = ("window_start", "outcome", "client", "domain")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dns:
-    """Options. Rates and `duration_s` are of the replay's clock, all other times of the trace's, `speed_up` times as fast."""
+    """Options. Rates and `duration_s` are of the replay's clock, all other times of the trace's, `speed_up` times as fast.
+
+    `apart` gives every operator a query and replicas of its own, as in the paper, instead of running all in that of `windows`.
+    """
 
     name: ClassVar[str] = "dns"
     summary: ClassVar[str] = "DNS queries, searched for tunnels by client, domain and window"
@@ -68,6 +71,7 @@ class Dns:
     min_distinct_percent: int = 80
     min_data_percent: int = 50
     shards: int = 8
+    apart: bool = False
     latency_slo_s: float = 5.0
     max_rows_per_batch: int = 2000
 
@@ -95,10 +99,11 @@ class Dns:
         does = self.operators()
         app = springtide.Application(self.name, slo=springtide.SLO(latency_s=self.latency_slo_s))
         lines = app.source("resolver", self.stream, ingest_time="offered_at")
-        parsed = app.operator("parse", does.parsed, lines)
-        measured = app.operator("features", does.features, parsed, fuse=False)
+        inline = not self.apart
+        parsed = app.operator("parse", does.parsed, lines, inline=inline)
+        measured = app.operator("features", does.features, parsed, fuse=inline, inline=inline)
         windows = app.operator("windows", does.windows, measured, shards=self.shards, output_mode="update")
-        verdicts = app.operator("verdicts", does.classified, windows, fuse=False)
+        verdicts = app.operator("verdicts", does.classified, windows, fuse=inline)
         app.sink(verdicts, self.table(folder).save)
         return app
 

@@ -51,6 +51,7 @@ class StockTicks:
     share: the part of all trades that become ticks. speed_up: seconds of the day in one of the replay.
     queries: how many there are, with a sector of `sectors` and a window of `shortest_window_s` to `longest_window_s` drawn
         for each from the seed; companies get their sectors in the same way.
+    apart: ticks are selected in a query of its own, which has its own replicas, instead of in that of the windows.
     late_s: how long a window is kept beyond the longest one's end, for ticks that come late.
 
     Departures from the paper: it had a day's real ticks, here minutes are known and ticks are drawn within them; it does not
@@ -73,6 +74,7 @@ class StockTicks:
     shortest_window_s: int = 10
     longest_window_s: int = 300
     late_s: int = 60
+    apart: bool = False
     max_rows_per_batch: int = 2_000
     seed: int = 7
 
@@ -107,8 +109,11 @@ class StockTicks:
 
         app = springtide.Application(self.name, slo=springtide.SLO(latency_s=5))
         ticks = app.source("ticks", partial(self._replayed, folder=folder), ingest_time="offered_at")
-        chosen = app.operator("select", partial(selected, queries=self.drawn()), ticks)
-        app.sink(chosen, partial(self._rejected(folder).save_some, rejected))
+        chosen = app.operator("select", partial(selected, queries=self.drawn()), ticks, inline=not self.apart)
+        if self.apart:
+            app.sink(chosen, partial(self._rejected(folder).save_some, rejected))
+        else:
+            app.sink(app.operator("rejected", rejected, chosen), self._rejected(folder).save)
         keep = partial(windowed, longest_s=self.longest_window_s, late_s=self.late_s)
         windows = app.operator("windows", keep, chosen, shards=_SHARDS, output_mode="update")
         app.sink(windows, self._windows(folder).save)

@@ -51,7 +51,11 @@ class Graph(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tweets:
-    """Options. Rates and `duration_s` are of the replay's clock, all other times of the trace's, `speed_up` times as fast."""
+    """Options. Rates and `duration_s` are of the replay's clock, all other times of the trace's, `speed_up` times as fast.
+
+    `apart` gives `parse` and `content` queries and replicas of their own, as in the paper, instead of running them in that of
+    `author`.
+    """
 
     name: ClassVar[str] = "tweets"
     summary: ClassVar[str] = "tweets, classified by what they say and by who says it"
@@ -74,6 +78,7 @@ class Tweets:
     history_tweets: int = 20
     buckets: int = 32
     shards: int = 8
+    apart: bool = False
     latency_slo_s: float = 5.0
     max_rows_per_batch: int = 2000
 
@@ -101,8 +106,8 @@ class Tweets:
         does = self.operators()
         app = springtide.Application(self.name, slo=springtide.SLO(latency_s=self.latency_slo_s))
         lines = app.source("collector", self.stream, ingest_time="offered_at")
-        parsed = app.operator("parse", does.parsed, lines)
-        known = app.operator("content", does.by_content, parsed, fuse=False)
+        parsed = app.operator("parse", does.parsed, lines, inline=not self.apart)
+        known = app.operator("content", does.by_content, parsed, fuse=not self.apart, inline=not self.apart)
         judged = app.operator("author", does.by_author, known, shards=self.shards)
         app.sink(judged, partial(store, self.table(folder, "tweets")))
         minutes = app.operator("minutes", does.per_minute, judged, shards=self.shards, output_mode="update")
