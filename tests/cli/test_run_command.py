@@ -46,6 +46,12 @@ def said(*arguments: object) -> str:
         ([CLICKS, "--for", "-3"], "--for must be above 0 s"),
         ([CLICKS, "--slo", "-1"], "--slo must be above 0 s"),
         ([CLICKS, "--guard", "cooldwn"], "did you mean 'cooldown'?"),
+        ([CLICKS, "--option", "keys=7"], "is a file of your own"),
+        (["taxi-route"], "nor an application of that name; did you mean 'taxi-routes'?"),
+        (["dns", "--option", "colour=red"], "application 'dns' has no parameter 'colour'"),
+        (["dns", "--option", "rates=nobody"], "rates must be the name of a recording or generator:NAME"),
+        (["micro-benchmark", "--option", "trace=nowhere.csv"], "nowhere.csv: there is no such file"),
+        (["micro-benchmark", "--folder", CLICKS.parent], "it is not a folder of micro-benchmark"),
     ],
 )
 def test_what_is_wrong_is_said_before_spark_is_started(arguments: list[object], words: str) -> None:

@@ -17,11 +17,15 @@ from springtide.errors import SpringtideError, nearest
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Chosen:
-    """An application, and where its state is kept; `shipped` if it comes with Springtide, and knows the right answer."""
+    """An application, and where its state is kept; `shipped` if it comes with Springtide, and knows the right answer.
+
+    `data` says which rows it reads then.
+    """
 
     application: Application
     folder: str
     shipped: ShippedApplication | None = None
+    data: str = ""
 
 
 def chosen(name: str, options: list[str], folder: str | None) -> Chosen:
@@ -37,9 +41,10 @@ def chosen(name: str, options: list[str], folder: str | None) -> Chosen:
             f"{name}: there is no such file, nor an application of that name; {nearest(name, registry.names())}"
         )
     shipped = registry.make(name, parse_assignments(options, "--option"))
+    data = shipped.data()  # what cannot be read is refused before there is a folder
     own = Path(folder or f"springtide-{name}")
     RunFolder(own).begin(shipped)
-    return Chosen(application=shipped.application(own), folder=str(own), shipped=shipped)
+    return Chosen(application=shipped.application(own), folder=str(own), shipped=shipped, data=data)
 
 
 def load_application(path: Path) -> Application:

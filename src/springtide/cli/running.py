@@ -138,8 +138,10 @@ def _watching(live: LiveRun, *, quiet: bool) -> AbstractContextManager[Recorder]
 
 def _announce(wishes: Wishes, live: LiveRun, what: Chosen) -> None:
     if what.shipped is not None:
-        typer.echo(f"{what.shipped.name}: {what.shipped.data()}", err=True)
-    typer.echo(f"Starting Spark on {wishes.master or f'{live.pool.max_hosts} executors of this machine'} ...", err=True)
+        typer.echo(f"{what.shipped.name}: {what.data}", err=True)
+    most = live.pool.max_hosts
+    own = "one executor of this machine" if most == 1 else f"{most} executors of this machine"
+    typer.echo(f"Starting Spark on {wishes.master or own} ...", err=True)
 
 
 def _checked(spark: SparkSession, what: Chosen, result: LiveResult) -> tuple[Checked, ...]:

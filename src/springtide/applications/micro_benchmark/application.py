@@ -33,6 +33,7 @@ from springtide.applications.micro_benchmark.checksum import summed
 from springtide.applications.results import ResultTable
 from springtide.applications.shipped import Checked
 from springtide.errors import require
+from springtide.workload.loading import load
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -67,7 +68,8 @@ class MicroBenchmark:
         self._distribution()
 
     def data(self) -> str:
-        return f"{self.trace}, tuples made from seed {self.seed}"
+        tuples = load(self.trace, seed=self.seed).rows
+        return f"{self.trace}: {tuples:,.0f} tuples made from seed {self.seed}"
 
     def application(self, folder: Path) -> springtide.Application:
         app = springtide.Application(self.name, slo=springtide.SLO(latency_s=5))
