@@ -16,19 +16,24 @@ if TYPE_CHECKING:
 class Checked:
     """An answer beside the right one: `rows` of those, of which `wrong` are missing, different or too many.
 
-    `first_wrong` shows the first of them to people.
+    `first_wrong` shows the first of them to people. Without `exact` nothing is compared: it is told for information.
     """
 
     what: str
     rows: int
     wrong: int
     first_wrong: str = ""
+    exact: bool = True
 
     def __str__(self) -> str:
         """
         >>> print(Checked(what="trades", rows=18_139, wrong=0))
         18,139 trades, all as they must be
+        >>> print(Checked(what="tunnels found", rows=49, wrong=0, exact=False))
+        49 tunnels found
         """
+        if not self.exact:
+            return f"{self.rows:,} {self.what}"
         if not self.wrong:
             return f"{self.rows:,} {self.what}, all as they must be"
         return f"{self.rows:,} {self.what}, of which {self.wrong:,} are wrong; the first: {self.first_wrong}"

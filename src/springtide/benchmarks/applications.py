@@ -159,9 +159,10 @@ class _Watch(StreamingQueryListener):
         """Rows of the source, and how many of them a second went through after the first batch."""
         while time.monotonic() - self._heard_s < 2.0:  # Spark tells with a delay
             time.sleep(0.1)
-        first, *others = sorted(batch for batch in self._batches if batch[3])
+        from_replay = sorted(batch for batch in self._batches if batch[3])
+        if len(from_replay) < 2:
+            raise SpringtideError(f"there were {len(from_replay)} batches, which says nothing: measure more rows")
+        first, *others = from_replay
         end_s = max(ended_s for _, ended_s, _, _ in self._batches)
         rows = sum(rows for _, _, rows, _ in others)
-        if not rows:
-            raise SpringtideError("there was only one batch, which says nothing: measure more rows")
         return first[2] + rows, rows / (end_s - first[1])

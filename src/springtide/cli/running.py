@@ -86,7 +86,8 @@ def leave(ended: Ended) -> None:
     for name, why in ended.result.failures.items():
         typer.echo(f"springtide: operator {name!r} has stopped: {why}", err=True)
     for checked in ended.checked:
-        typer.echo(f"springtide: {checked}" if checked.wrong else f"Checked: {checked}.", err=True)
+        said = "springtide" if checked.wrong else "Checked" if checked.exact else "Beside it"
+        typer.echo(f"{said}: {checked}{'' if checked.wrong else '.'}", err=True)
     if ended.result.failures or any(checked.wrong for checked in ended.checked):
         raise typer.Exit(FAILED)
 

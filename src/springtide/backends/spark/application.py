@@ -12,7 +12,7 @@ Nothing runs here; what can be refused without Spark is refused when it is writt
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -277,15 +277,12 @@ def _check_operator(node: OperatorNode, where: str) -> None:
 
 
 def _check_inline(node: OperatorNode, where: str) -> None:
-    plain = OperatorNode(
-        name=node.name,
-        function=node.function,
-        inputs=node.inputs,
+    plain = replace(
+        node,
         shards=0,
         grouping=Grouping.SHUFFLE,
         key=(),
         replicas=1,
-        max_replicas=node.max_replicas,
         output_mode="append",
         fuse=True,
         max_rows_per_batch=None,
