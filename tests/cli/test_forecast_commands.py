@@ -1,6 +1,8 @@
 """The commands of `springtide forecast`, as a user calls them."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -50,16 +52,33 @@ def test_mistakes_are_one_line(springtide: Springtide, arguments: tuple[str, ...
     assert_refused(springtide(*arguments), hint)
 
 
+@pytest.fixture
+def alone(tmp_path: Path) -> Springtide:
+    """Run a command in a process of its own, as it must be when it starts Spark, in an empty folder."""
+
+    def command(*arguments: object) -> Ran:
+        done = subprocess.run(
+            [sys.executable, "-m", "springtide", *map(str, arguments)],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return Ran(done.returncode, done.stdout, done.stderr)
+
+    return command
+
+
 @pytest.mark.spark
 @pytest.mark.slow
-def test_from_a_file_to_a_prediction_and_a_run(springtide: Springtide, tmp_path: Path) -> None:
+def test_from_a_file_to_a_prediction_and_a_run(alone: Springtide, tmp_path: Path) -> None:
     file = days(tmp_path, "clicks", 40)
 
-    prepared = springtide("forecast", "prepare", file, "--workers", 2, "--json")
+    prepared = alone("forecast", "prepare", file, "--workers", 2, "--json")
     assert prepared.code == 0, prepared.err
     assert json.loads(prepared.out)["series"][0]["name"] == "clicks"
 
-    trained = springtide("forecast", "train", "--models", "last-value,yesterday,arima,auto", "--workers", 2, "--json")
+    trained = alone("forecast", "train", "--models", "last-value,yesterday,arima,auto", "--workers", 2, "--json")
     assert trained.code == 0, trained.err
     assert [one["model"] for one in json.loads(trained.out)["series"][0]["models"]] == [
         "last-value",
@@ -68,27 +87,25 @@ def test_from_a_file_to_a_prediction_and_a_run(springtide: Springtide, tmp_path:
         "auto",
     ]
 
-    judged = springtide("forecast", "evaluate", "models", "--json", "--plot", "errors.png", "--workers", 2)
+    judged = alone("forecast", "evaluate", "models", "--json", "--plot", "errors.png", "--workers", 2)
     assert judged.code == 0, judged.err
     (series,) = json.loads(judged.out)["series"]
     assert [verdict["distance"] for verdict in series["verdicts"]] == [1, 12, 24]
     assert (tmp_path / "errors.png").stat().st_size > 10_000
 
-    said = springtide("forecast", "predict", "models", "--steps", 24, "--json", "--plot", "next.png")
+    said = alone("forecast", "predict", "models", "--steps", 24, "--json", "--plot", "next.png")
     assert said.code == 0, said.err
     intervals = json.loads(said.out)["intervals"]
     assert intervals[0]["time"] == "2024-04-10T00:00:00+00:00"
     assert all(one["quantiles"]["0.05"] <= one["rate_per_s"] <= one["quantiles"]["0.99"] for one in intervals)
     assert (tmp_path / "next.png").stat().st_size > 10_000
 
-    run = springtide(
-        "simulate", file, "-p", "tide", "--models", "models", "--interval", 600, "--step", 60, "--journal", "j.jsonl"
-    )
+    run = alone("simulate", file, "-p", "tide", "--models", "models", "--interval", 600, "--step", 60, "--journal", "j.jsonl")
     assert run.code == 0, run.err
-    reasons = [json.loads(line).get("reason", "") for line in Path("j.jsonl").read_text().splitlines()]
+    reasons = [json.loads(line).get("reason", "") for line in (tmp_path / "j.jsonl").read_text().splitlines()]
     assert any("the trained model is not used: it needs" in reason for reason in reasons)
 
-    again = springtide("forecast", "predict", "models", "--after", file, "--steps", 3, "--json", "--model", "yesterday")
+    again = alone("forecast", "predict", "models", "--after", file, "--steps", 3, "--json", "--model", "yesterday")
     assert again.code == 0, again.err
-    assert_refused(springtide("forecast", "predict", "models", "--steps", 25), "--steps must be between 1 and 24")
-    assert_refused(springtide("forecast", "predict", "models", "--model", "bigru"), "has no model 'bigru'")
+    assert_refused(alone("forecast", "predict", "models", "--steps", 25), "--steps must be between 1 and 24")
+    assert_refused(alone("forecast", "predict", "models", "--model", "bigru"), "has no model 'bigru'")

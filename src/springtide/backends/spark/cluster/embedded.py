@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from springtide.backends.spark.jvm.driver import silence, without_local_checksums
@@ -67,7 +68,12 @@ def session(
     memory_mb: int = 600,
     settings: Mapping[str, str] | None = None,
 ) -> Iterator[SparkSession]:
-    """A session that ends with the block. Without a master: `executors` real executor processes on this machine."""
+    """A session that ends with the block. Without a master: `executors` real executor processes on this machine.
+
+    One that is already there is refused: it would keep its own settings, and would be stopped at the end of the block.
+    """
+    if SparkContext._active_spark_context is not None:
+        raise SpringtideError("this process already has a Spark session: stop it first, or run the command on its own")
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     chosen = {**SETTINGS, "spark.executor.cores": str(cores), "spark.executor.memory": f"{memory_mb}m"}
     if master is None:
