@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,6 @@ import pytest
 from factories import application, operator
 from springtide.applications.simulated.visits import visits
 from springtide.backends.simulator.settings import SimulatorSettings
-from springtide.comparison.in_turn import run_in_turn
 from springtide.comparison.preparing import (
     core_s_per_row,
     cores_of,
@@ -23,13 +24,14 @@ from springtide.comparison.preparing import (
     with_peak,
 )
 from springtide.comparison.standing import Standing, compared, dominates, judged, overall, trace_standings
-from springtide.comparison.sweep import Case, Failure, Load, Result, Sweep, World, attempt, run_case
+from springtide.comparison.sweep import Case, Failure, Load, Outcome, Result, Sweep, World, attempt, run_case
 from springtide.errors import InvalidValue
 from springtide.model.allocation import HostType, Pool
 from springtide.model.application import Edge, Source
 from springtide.plan.registry import make_policy, policies
 from springtide.report.oscillation import oscillations
 from springtide.report.summary import Point
+from springtide.sweeping.in_turn import run_in_turn
 from springtide.workload.generators import constant, steps
 from springtide.workload.traces import Trace
 
@@ -38,6 +40,10 @@ DAY_S = 86_400.0
 
 def trace(*counts: float, step_s: float = 60.0, name: str = "load") -> Trace:
     return Trace(name=name, step_s=step_s, counts=np.array(counts, dtype=float))
+
+
+def in_turn(sweep: Sweep, note: Callable[[str], None] = lambda _: None) -> list[Outcome]:
+    return run_in_turn(sweep.cases, partial(attempt, sweep), note)
 
 
 def small_sweep(**fields: Any) -> Sweep:
@@ -247,7 +253,7 @@ class Broken:
 
 def test_a_policy_that_raises_spoils_its_own_case_only():
     sweep = small_sweep(policies={"broken": Broken(), "static": make_policy("static", {})})
-    comparison = compared(sweep, run_in_turn(sweep, lambda _: None))
+    comparison = compared(sweep, in_turn(sweep))
     assert [str(f) for f in comparison.failures] == [
         "broken on steps failed: ZeroDivisionError: a b",
         "broken on constant failed: ZeroDivisionError: a b",
@@ -362,7 +368,7 @@ def test_each_trace_counts_the_same_however_long():
 
 def test_the_order_in_which_cases_end_does_not_matter():
     sweep = small_sweep()
-    outcomes = run_in_turn(sweep, lambda _: None)
+    outcomes = in_turn(sweep)
     comparison = compared(sweep, outcomes)
     assert comparison == compared(sweep, outcomes[::-1])
     assert [t.trace for t in comparison.traces] == ["steps", "constant"]  # as the user named them
@@ -371,7 +377,7 @@ def test_the_order_in_which_cases_end_does_not_matter():
 
 def test_every_case_is_noted():
     noted: list[str] = []
-    run_in_turn(small_sweep(), noted.append)
+    in_turn(small_sweep(), noted.append)
     assert sorted(noted) == [
         "local-thresholds on constant", "local-thresholds on steps", "static on constant", "static on steps",
     ]  # fmt: skip
@@ -379,10 +385,10 @@ def test_every_case_is_noted():
 
 @pytest.mark.spark
 def test_on_spark_it_is_the_same(spark):
-    from springtide.comparison.on_spark import run_on_spark  # noqa: PLC0415 - pyspark takes a second to import
+    from springtide.sweeping.on_spark import run_on_spark  # noqa: PLC0415 - pyspark takes a second to import
 
     sweep = small_sweep()
     noted: list[str] = []
-    on_spark = run_on_spark(sweep, spark, noted.append)
-    assert compared(sweep, on_spark) == compared(sweep, run_in_turn(sweep, lambda _: None))
+    on_spark = run_on_spark(sweep.cases, partial(attempt, sweep), spark, noted.append)
+    assert compared(sweep, on_spark) == compared(sweep, in_turn(sweep))
     assert len(noted) == len(sweep.cases)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -17,19 +16,19 @@ from rich.console import Console
 from springtide.applications.simulated.visits import visits
 from springtide.backends.simulator.settings import SimulatorSettings
 from springtide.cli.options import guarded, parameters_for, parse_duration_s
+from springtide.cli.progress import counting
 from springtide.cli.results import check_plot_path
 from springtide.cli.simulating import compile_once
-from springtide.comparison.in_turn import run_in_turn
 from springtide.comparison.preparing import scaled_to_load, with_peak
 from springtide.comparison.standing import Comparison, compared
-from springtide.comparison.sweep import Load, Outcome, Sweep, World
+from springtide.comparison.sweep import Load, Outcome, Sweep, World, attempt
 from springtide.comparison.tables import explanation, overall_table, trace_tables
 from springtide.config import build, read_application
 from springtide.errors import SpringtideError
 from springtide.model.allocation import Pool
 from springtide.model.protocols import AnyPolicy
 from springtide.plan.registry import make_policy, policies
-from springtide.report.units import duration
+from springtide.sweeping.in_turn import run_in_turn
 from springtide.workload.loading import load
 from springtide.workload.traces import Trace
 
@@ -197,27 +196,15 @@ def _scaled(trace: Trace, wishes: Wishes, world: World) -> Trace:
 def _run(sweep: Sweep, workers: int | None) -> list[Outcome]:
     compile_once()
     typer.echo(f"Runs: {len(sweep.cases)} ({len(sweep.policies)} x policy, {len(sweep.loads)} x trace)", err=True)
-    progress = _Progress(len(sweep.cases))
-    if workers == 1:
-        return run_in_turn(sweep, progress)
-    from springtide.backends.spark.cluster.local import local_session
-    from springtide.comparison.on_spark import run_on_spark
+    with counting("Comparing", len(sweep.cases)) as note:
+        if workers == 1:
+            return run_in_turn(sweep.cases, partial(attempt, sweep), note)
+        from springtide.backends.spark.cluster.local import local_session
+        from springtide.sweeping.on_spark import run_on_spark
 
-    typer.echo(f"Starting Spark on {workers or 'all'} cores of this machine ...", err=True)
-    with local_session("springtide-compare", workers, without_java=", or use --no-spark") as spark:
-        return run_on_spark(sweep, spark, progress)
-
-
-class _Progress:
-    """A line for every run that is done."""
-
-    def __init__(self, runs: int) -> None:
-        self._runs, self._done = runs, 0
-        self._began_s = time.monotonic()
-
-    def __call__(self, name: str) -> None:
-        self._done += 1
-        typer.echo(f"{self._done} of {self._runs} done after {duration(time.monotonic() - self._began_s)}: {name}", err=True)
+        typer.echo(f"Starting Spark on {workers or 'all'} cores of this machine ...", err=True)
+        with local_session("springtide-compare", workers, without_java=", or use --no-spark") as spark:
+            return run_on_spark(sweep.cases, partial(attempt, sweep), spark, note)
 
 
 def _show(comparison: Comparison, as_json: bool) -> None:

@@ -16,9 +16,9 @@ from rich.console import Console
 
 from springtide.cli.forecasts.listing import chosen
 from springtide.cli.forecasts.preparing import input_files, prepared_on, spark_session
-from springtide.cli.forecasts.progress import progress
 from springtide.cli.forecasts.tables import explanation, series_table, verdict_table
 from springtide.cli.forecasts.training import trained_on
+from springtide.cli.progress import progress
 from springtide.cli.results import check_plot_path
 from springtide.errors import SpringtideError
 from springtide.forecast.pipeline.options import PrepareOptions

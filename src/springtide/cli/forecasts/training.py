@@ -13,7 +13,7 @@ from rich.table import Table
 
 from springtide.cli.forecasts.listing import chosen
 from springtide.cli.forecasts.preparing import prepared_on, spark_session
-from springtide.cli.forecasts.progress import progress
+from springtide.cli.progress import progress
 from springtide.errors import SpringtideError
 from springtide.forecast.pipeline.options import PrepareOptions
 from springtide.forecast.pipeline.prepared import Prepared, open_prepared

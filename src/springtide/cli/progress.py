@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import typer
@@ -28,3 +28,17 @@ def progress(what: str) -> Iterator[Told]:
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, of, name: bar.update(task, completed=done, total=of, description=f"{what} ({name})")
+
+
+@contextmanager
+def counting(what: str, of: int) -> Iterator[Callable[[str], None]]:
+    """The same for work that tells the name of each thing that is done, out of so many."""
+    done = 0
+    with progress(what) as told:
+
+        def note(name: str) -> None:
+            nonlocal done
+            done += 1
+            told(done, of, name)
+
+        yield note

@@ -1,33 +1,41 @@
 """All cases as one Spark job, a task for each: on all cores of this machine, or on those of any session.
 
-Rules: the traces are sent once, not with every case. Outcomes are the same wherever cases run, and in whatever order.
+Rules: what all cases share is sent once, not with every case: let `attempt` hold it. Outcomes are the same wherever cases run,
+and in whatever order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any, TypeVar
 
 from pyspark import Accumulator, AccumulatorParam
 from pyspark.sql import SparkSession
 
-from springtide.comparison.sweep import Case, Outcome, Sweep, attempt
+Case = TypeVar("Case")
+Outcome = TypeVar("Outcome")
 
 _POLL_S = 0.3
 
 
-def run_on_spark(sweep: Sweep, spark: SparkSession, note: Callable[[str], None]) -> list[Outcome]:
-    """Run all cases; `note` is told of each that is done, while the others run. An interrupt ends those that run."""
+def run_on_spark(
+    cases: Sequence[Case], attempt: Callable[[Case], Outcome], spark: SparkSession, note: Callable[[str], None]
+) -> list[Outcome]:
+    """The outcome of every case, in their order; `note` is told of each that is done, while the others run.
+
+    `attempt` must not raise, and must be made of what pickle takes. An interrupt ends those that run.
+    """
     context = spark.sparkContext
-    shared = context.broadcast(sweep)
+    shared = context.broadcast(attempt)
     done = context.accumulator((), _Names())
 
     def run(case: Case) -> Outcome:
-        outcome = attempt(shared.value, case)
+        outcome = shared.value(case)
         done.add((str(case),))
         return outcome
 
-    tasks = context.parallelize(sweep.cases, len(sweep.cases)).map(run)
+    tasks = context.parallelize(cases, len(cases)).map(run)
     with ThreadPoolExecutor(max_workers=1) as thread:
         job = thread.submit(tasks.collect)
         try:
@@ -50,7 +58,7 @@ class _Names(AccumulatorParam[tuple[str, ...]]):
         return (*value1, *value2)
 
 
-def _follow(job: Future[list[Outcome]], done: Accumulator[tuple[str, ...]], note: Callable[[str], None]) -> None:
+def _follow(job: Future[Any], done: Accumulator[tuple[str, ...]], note: Callable[[str], None]) -> None:
     told = 0
     while True:
         over = wait([job], timeout=_POLL_S).done
