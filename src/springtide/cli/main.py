@@ -14,7 +14,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from springtide import __version__
-from springtide.cli import applications, bench, compare, demo, explain, forecast, policies, reproduce, simulate
+from springtide.cli import applications, bench, compare, demo, explain, forecast, policies, reproduce, simulate, validate
 from springtide.cli import run as live
 from springtide.errors import SpringtideError
 
@@ -30,6 +30,7 @@ app = typer.Typer(
 app.command("simulate")(simulate.simulate)
 app.command("compare")(compare.compare)
 app.command("reproduce")(reproduce.reproduce)
+app.command("validate")(validate.validate)
 app.command("run")(live.run)
 app.command("reshard")(live.reshard)
 app.command("applications")(applications.applications)

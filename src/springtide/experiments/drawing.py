@@ -105,13 +105,14 @@ def _draw_bars(ax: Axes, panel: Bars) -> None:
     colours = _colours([name.removesuffix(" (paper)") for name, _ in panel.series])
     for number, (name, values) in enumerate(panel.series):
         paper = name in panel.of_paper
+        colour = colours[name.removesuffix(" (paper)")]
         ax.bar(
             places - 0.4 + (number + 0.5) * width,
             values,
             width,
             label=name,
-            color="white" if paper else colours[name],
-            edgecolor=colours[name.removesuffix(" (paper)")],
+            color="white" if paper else colour,
+            edgecolor=colour,
             hatch="///" if paper else "",
             linewidth=0.8,
         )

@@ -22,7 +22,7 @@ from springtide.backends.spark.deployment import Deployment, deployed
 from springtide.backends.spark.files import Folder
 from springtide.backends.spark.fusion import described, fused
 from springtide.backends.spark.hosts import Fleet
-from springtide.backends.spark.jvm.status import tasks_by_tag
+from springtide.backends.spark.jvm.status import Task, tasks_by_tag
 from springtide.backends.spark.measuring import OperatorCounts, OperatorMeter
 from springtide.backends.spark.query import BatchRecord, OperatorQuery
 from springtide.backends.spark.scaling import Scaling
@@ -122,7 +122,8 @@ def backend_for(
 class SparkBackend:
     """Runs an application's queries in the session `spark`.
 
-    `deploy` makes the queries, given the hosts they run on and where each operator begins.
+    `deploy` makes the queries, given the hosts they run on and where each operator begins. Whoever wants to know of every
+    batch sets `told_of_batch`: it is called with the operator's name, the batch and its tasks, once the batch is over.
     """
 
     def __init__(self, spark: SparkSession, application: ApplicationModel, pool: Pool, deploy: Deploy, start: Start) -> None:
@@ -156,6 +157,7 @@ class SparkBackend:
         self._run_latency = no_latency()
         self._observed_from_s = 0.0
         self._intervals = 0
+        self.told_of_batch: Callable[[str, BatchRecord, Sequence[Task]], None] = lambda *_: None
 
     # --- life ---------------------------------------------------------------------------------------------------
 
@@ -268,6 +270,9 @@ class SparkBackend:
         counts = {
             name: self._meters[name].count(records[name], timed[name], tasks, span_s, executor_busy_s) for name in self._queries
         }
+        for name, each in records.items():
+            for record in each:
+                self.told_of_batch(name, record, tasks[record.tag])
         self._look_at_places(records)
         operators, source_rows = self._operators(counts, end_s - start_s, span_s[1])
         latency = self._latency(records)

@@ -1,0 +1,59 @@
+"""What is run twice, live and simulated: an application, the rows it is offered, and who is in charge.
+
+Every row of the micro-benchmark waits, as for a service, so that few cores are no narrower than the executors on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from springtide.applications import registry
+from springtide.applications.shipped import ShippedApplication
+
+_WAITING = {"waits": True, "cost_us_per_tuple": 3000.0, "max_rows_per_batch": 1200, "keys": 2000, "buckets": 16}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """`options` are the application's; with those of `calibration` it is the short run that the simulator learns from."""
+
+    name: str
+    application: str
+    options: Mapping[str, object]
+    calibration: Mapping[str, object]
+    policy: str
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    max_rows_per_batch: int = 1200
+
+    def shipped(self, *, calibrating: bool) -> ShippedApplication:
+        return registry.kind(self.application)(**{**self.options, **(self.calibration if calibrating else {})})
+
+
+_LEARNING = {"trace": "generator:steps:levels=60/300/150/450/60,hold_s=18"}
+
+PAIRS = (
+    Pair(
+        name="steps",
+        application="micro-benchmark",
+        options={**_WAITING, "trace": "generator:steps:levels=60/450/60,hold_s=45"},
+        calibration=_LEARNING,
+        policy="local-thresholds",
+        parameters={"consecutive": 2, "grace_s": 6.0},
+    ),
+    Pair(
+        name="waves",
+        application="micro-benchmark",
+        options={**_WAITING, "trace": "generator:steps:levels=100/300/500/300/100/300,hold_s=25", "zipf": 0.0},
+        calibration=_LEARNING,
+        policy="ds2",
+    ),
+    Pair(
+        name="requests",
+        application="dns",
+        options={"rates": "generator:bursty-day", "peak_rows_per_s": 300.0, "duration_s": 120.0},
+        calibration={"duration_s": 80.0, "seed": 11},
+        policy="global-thresholds",
+        max_rows_per_batch=2000,
+    ),
+)
