@@ -23,16 +23,9 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from springtide.errors import SpringtideError
 from springtide.model.application import KeyDistribution
-from springtide.workload.replay import (
-    ARROW_SCHEMA,
-    SCHEMA,
-    ReplayOptions,
-    ReplayReader,
-    ReplaySource,
-    ReplayStreamReader,
-    replay,
-    replayed,
-)
+from springtide.workload.replay import replay, replayed
+from springtide.workload.replay_options import ARROW_SCHEMA, SCHEMA, ReplayOptions
+from springtide.workload.replay_source import ReplayReader, ReplaySource, ReplayStreamReader
 from springtide.workload.rows import ReplayedRows, cumulative_rows
 from springtide.workload.traces import Trace
 
