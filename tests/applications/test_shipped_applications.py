@@ -45,7 +45,7 @@ def test_it_can_be_made_with_and_without_recordings(
 
 
 def test_its_options_are_refused_by_name(name: str) -> None:
-    with pytest.raises(SpringtideError, match=rf"application '{name}' has no parameter 'colour'"):
+    with pytest.raises(SpringtideError, match=rf"application '{name}' has no option 'colour'"):
         registry.make(name, {"colour": "red"})
 
 

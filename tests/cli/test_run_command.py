@@ -48,7 +48,7 @@ def said(*arguments: object) -> str:
         ([CLICKS, "--guard", "cooldwn"], "did you mean 'cooldown'?"),
         ([CLICKS, "--option", "keys=7"], "is a file of your own"),
         (["taxi-route"], "nor an application of that name; did you mean 'taxi-routes'?"),
-        (["dns", "--option", "colour=red"], "application 'dns' has no parameter 'colour'"),
+        (["dns", "--option", "colour=red"], "application 'dns' has no option 'colour'"),
         (["dns", "--option", "rates=nobody"], "rates must be the name of a recording or generator:NAME"),
         (["micro-benchmark", "--option", "trace=nowhere.csv"], "nowhere.csv: there is no such file"),
         (["micro-benchmark", "--folder", CLICKS.parent], "it is not a folder of micro-benchmark"),

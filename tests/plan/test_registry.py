@@ -10,7 +10,7 @@ from springtide.errors import InvalidValue, SpringtideError
 from springtide.plan.guards.bounds import Bounded
 from springtide.plan.guards.cooldown import Cooldown, Scope
 from springtide.plan.guards.dry_run import DryRun
-from springtide.plan.parameters import converted, parameter_types
+from springtide.plan.parameters import parameter_types, with_parameters
 from springtide.plan.policies.local_thresholds import LocalThresholds
 from springtide.plan.policies.static import Static
 from springtide.plan.registry import cite, guards, make_guard, make_policy, policies
@@ -77,9 +77,9 @@ def test_mistakes_about_guards_too(name: str, parameters: dict[str, object], mes
 def test_truths_are_read() -> None:
     assert set(parameter_types(Static)) == {"replicas", "hosts"}
     for text, truth in {"true": True, "No": False, "on": True}.items():
-        assert converted(_Switch, "a switch", {"on": text}) == {"on": truth}
+        assert with_parameters(_Switch, "a switch", {"on": text}) == {"on": truth}
     with pytest.raises(InvalidValue, match="a switch: on must be true or false, not 'maybe'"):
-        converted(_Switch, "a switch", {"on": "maybe"})
+        with_parameters(_Switch, "a switch", {"on": "maybe"})
 
 
 def test_a_citation_is_of_a_paper() -> None:

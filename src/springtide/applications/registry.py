@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
+from typing import ClassVar, get_origin, get_type_hints
 
 from springtide.applications.shipped import ShippedApplication
 from springtide.errors import SpringtideError, nearest
-from springtide.plan.parameters import converted
+from springtide.values import converted
 
 _HOME = {
     "stock-ticks": "stock_ticks.application:StockTicks",
@@ -39,4 +40,5 @@ def kind(name: str) -> type[ShippedApplication]:
 def make(name: str, options: Mapping[str, object]) -> ShippedApplication:
     """The application with these options, whatever they were written as."""
     owner = kind(name)
-    return owner(**converted(owner, f"application {name!r}", options))
+    known = {option: hint for option, hint in get_type_hints(owner).items() if get_origin(hint) is not ClassVar}
+    return owner(**converted(known, options, f"application {name!r}", "option"))

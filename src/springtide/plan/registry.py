@@ -20,7 +20,7 @@ from springtide.plan.guards.dry_run import DryRun
 from springtide.plan.guards.gain_cost import GainCost
 from springtide.plan.guards.scale_down_window import ScaleDownWindow
 from springtide.plan.guards.token_bucket import TokenBucket
-from springtide.plan.parameters import converted
+from springtide.plan.parameters import with_parameters
 from springtide.plan.policies.cost_balance import CostBalance
 from springtide.plan.policies.dabs import Dabs
 from springtide.plan.policies.ds2 import Ds2
@@ -107,14 +107,14 @@ def make_policy(name: str, parameters: Mapping[str, object]) -> AnyPolicy:
     Static(replicas=0, hosts=3)
     """
     found: type[Any] = _found(name, policies(), "policy")
-    policy: AnyPolicy = found(**converted(found, f"policy {name!r}", parameters))
+    policy: AnyPolicy = found(**with_parameters(found, f"policy {name!r}", parameters))
     return policy
 
 
 def make_guard(name: str, parameters: Mapping[str, object], policy: AnyPolicy) -> AnyPolicy:
     """The guard of that name with these parameters, around a policy."""
     found: type[Any] = _found(name, guards(), "guard")
-    guard: AnyPolicy = found(policy, **converted(found, f"guard {name!r}", parameters))
+    guard: AnyPolicy = found(policy, **with_parameters(found, f"guard {name!r}", parameters))
     return guard
 
 
