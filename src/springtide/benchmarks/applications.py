@@ -1,7 +1,7 @@
 """How fast the applications are that come with Springtide: beside the same functions as plain queries, without it.
 
 All rows wait when a run begins, and are read as fast as can be, on the same executors. A figure is rows per second and core
-from the end of the first batch, in which everything is compiled, to the end of the last one.
+from the end of the first batches, in which everything is compiled, to the end of the last one.
 """
 
 from __future__ import annotations
@@ -150,10 +150,10 @@ def _run_plain(bed: Bed, shipped: ShippedApplication, folder: Path) -> None:
 
 
 class _Watch(StreamingQueryListener):
-    """What Spark tells of every batch with rows: when it began and ended, and how many."""
+    """What Spark tells of every batch with rows."""
 
     def __init__(self) -> None:
-        self._batches: list[tuple[float, float, int, bool]] = []
+        self._batches: list[ToldBatch] = []
         self._heard_s = time.monotonic()
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None: ...
@@ -164,18 +164,43 @@ class _Watch(StreamingQueryListener):
         progress = event.progress
         if progress.numInputRows:
             began_s = datetime.fromisoformat(progress.timestamp).timestamp()
-            from_replay = any("started_at" in str(source.endOffset) for source in progress.sources)
-            self._batches.append((began_s, began_s + progress.batchDuration / 1000, progress.numInputRows, from_replay))
+            self._batches.append(
+                ToldBatch(
+                    query=str(progress.id),
+                    ended_s=began_s + progress.batchDuration / 1000,
+                    rows=progress.numInputRows,
+                    from_replay=any("started_at" in str(source.endOffset) for source in progress.sources),
+                )
+            )
         self._heard_s = time.monotonic()
 
     def speed(self) -> tuple[int, float]:
-        """Rows of the source, and how many of them a second went through after the first batch."""
         while time.monotonic() - self._heard_s < 2.0:  # Spark tells with a delay
             time.sleep(0.1)
-        from_replay = sorted(batch for batch in self._batches if batch[3])
-        if len(from_replay) < 2:
-            raise SpringtideError(f"there were {len(from_replay)} batches, which says nothing: measure more rows")
-        first, *others = from_replay
-        end_s = max(ended_s for _, ended_s, _, _ in self._batches)
-        rows = sum(rows for _, _, rows, _ in others)
-        return first[2] + rows, rows / (end_s - first[1])
+        return speed_of(self._batches)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldBatch:
+    """A batch: its query, when it ended, its rows, and whether those came from the replay or from another query."""
+
+    query: str
+    ended_s: float
+    rows: int
+    from_replay: bool
+
+
+def speed_of(batches: Sequence[ToldBatch]) -> tuple[int, float]:
+    """Rows of the replay, and how many of them a second went through from the moment on at which every query that reads it had
+    ended its first batch. Where several read it, those count that the one with most left had left then."""
+    readers: dict[str, list[ToldBatch]] = {}
+    for batch in batches:
+        if batch.from_replay:
+            readers.setdefault(batch.query, []).append(batch)
+    if not readers or min(map(len, readers.values())) < 2:
+        fewest = min(map(len, readers.values()), default=0)
+        raise SpringtideError(f"there were {fewest} batches, which says nothing: measure more rows")
+    begun_s = max(min(batch.ended_s for batch in told) for told in readers.values())
+    left = max(sum(batch.rows for batch in told if batch.ended_s > begun_s) for told in readers.values())
+    end_s = max(batch.ended_s for batch in batches)
+    return max(sum(batch.rows for batch in told) for told in readers.values()), left / (end_s - begun_s)

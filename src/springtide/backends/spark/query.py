@@ -35,11 +35,11 @@ from springtide.backends.spark.hosts import Fleet
 from springtide.backends.spark.jvm.executors import Executor
 from springtide.backends.spark.jvm.running import checkpoint_root, counted, counted_by, source_offsets, state_root
 from springtide.backends.spark.jvm.state_places import StateStores, move, state_stores
-from springtide.backends.spark.jvm.tasks import shuffled_bytes
+from springtide.backends.spark.jvm.tasks import partition_count, shuffled_bytes
 from springtide.backends.spark.offsets import batch_offsets, edge_entries
 from springtide.backends.spark.placing import placed, spread_out
 from springtide.backends.spark.repartitioning import note_unstarted
-from springtide.backends.spark.routing import BatchRouting, balanced_shares, batch_routing, in_force
+from springtide.backends.spark.routing import BatchRouting, balanced_shares, batch_routing, in_force, uneven
 from springtide.model.allocation import OperatorAllocation
 from springtide.model.application import Grouping
 from springtide.model.observation import FloatArray
@@ -135,6 +135,8 @@ class OperatorQuery:
         self._shard_places: dict[int, str] = {}  # executor id, as far as it is known
         self._levels: FloatArray = np.zeros(0)  # how utilised each replica was, for load-balanced grouping
         self._load_per_row = 0.0
+        self._whole = False  # whether the last batch left rows in the partitions that they were read in
+        self._uneven_with = 0  # replicas among which that made some busier than others
         self._last_rows = 0.0
         self._records: deque[BatchRecord] = deque(maxlen=_KEPT_RECORDS)
         self._now: TimedBatch | None = None  # the batch that runs
@@ -257,6 +259,8 @@ class OperatorQuery:
         """How busy the replicas are, and how much of one replica's time a row of a second's worth takes."""
         with self._lock:
             self._levels, self._load_per_row = utilisation, load_per_row
+            if self._whole and uneven(utilisation):
+                self._uneven_with = len(utilisation)
 
     def saw_shards(self, batch_id: int, places: Mapping[int, str]) -> None:
         """Where shards were really served in a batch; what is seen of a batch before the last is old."""
@@ -441,10 +445,21 @@ class OperatorQuery:
 
     def _placed(self, df: DataFrame, work: _Work) -> DataFrame:
         """The batch's output, in the tasks and places of its routing."""
-        spread = self.runs_in_batch
-        if spread:
-            df = self.output(spread_out(df, self.plan.head, work.routing, self._shares(work.routing)))
-        return placed(df, work.routing, stateful=self.plan.head.stateful, spread=spread)
+        if not self.runs_in_batch:
+            return placed(df, work.routing, stateful=self.plan.head.stateful, spread=False)
+        self._whole = self._may_stay(df, work.routing)
+        if not self._whole:
+            df = spread_out(df, self.plan.head, work.routing, self._shares(work.routing))
+        return placed(self.output(df), work.routing, stateful=False, spread=not self._whole)
+
+    def _may_stay(self, df: DataFrame, routing: BatchRouting) -> bool:
+        """Whether rows may be processed where they are read, which saves a shuffle: each replica gets as many partitions, and
+        has not been found busier than others by that."""
+        replicas = routing.allocation.replicas
+        if self.plan.head.grouping is not Grouping.SHUFFLE or replicas in (1, self._uneven_with):
+            return False
+        partitions = partition_count(df)
+        return partitions > 0 and partitions % replicas == 0
 
     def _shares(self, routing: BatchRouting) -> FloatArray | None:
         if self.plan.head.grouping is not Grouping.LOAD_BALANCED:

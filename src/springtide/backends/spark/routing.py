@@ -54,6 +54,21 @@ def batch_routing(allocation: OperatorAllocation, running: Mapping[str, Executor
     )
 
 
+def uneven(utilisation: FloatArray | Sequence[float]) -> bool:
+    """Whether some replicas are much busier than others, and busy enough for it to matter.
+
+    >>> uneven([0.5, 0.55]), uneven([0.9, 0.3]), uneven([0.05, 0.01])
+    (False, True, False)
+    """
+    levels = np.asarray(utilisation, dtype=np.float64)
+    mean = float(levels.mean())
+    return bool(mean > _IDLE and levels.max() > _EVEN * mean)
+
+
+_IDLE = 0.1
+_EVEN = 1.25
+
+
 def balanced_shares(utilisation: FloatArray | Sequence[float], load: float) -> FloatArray:
     """The share of a batch's rows for each replica when every row goes to the replica that is the least utilised by then.
 
