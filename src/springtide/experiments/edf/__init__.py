@@ -40,9 +40,8 @@ Not told, and guessed so that what is told comes out:
 Service times, the hop and the days were changed several times, with the results in sight, until the text's conditions were met.
 So three things are fitted and prove nothing by themselves: how many reconfigurations there are with everything accepted, the
 downtime with beta 0.75, and what beta 0.5 does. In an earlier setting only the bottleneck asked for replicas (6 ms,
-others
-1.5 or 2 ms, hops of 5 ms): accepting everything made 6 reconfigurations, and beta 0.5 and 0.75 made 4 each: the order was the
-same, the differences were small.
+others 1.5 or 2 ms, hops of 5 ms): accepting everything made 6 reconfigurations, and beta 0.5 and 0.75 made 4 each: the order
+was the same, the differences were small.
 
 What differs: a migration without a change of replicas stops nothing in the simulator, but none happens, as no host is ever
 above 0.7 (the application needs about 5 of 40 cores). In the paper there is one. All workers are equally near to each
