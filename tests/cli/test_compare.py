@@ -40,7 +40,7 @@ def test_two_policies_on_two_traces(compare):
     assert "28.0 cores at its peak" in ran.out
     assert len([line for line in lines if "local-thresholds" in line]) == 3
     assert "regret" not in " ".join(lines[:6])  # no oracle has run
-    assert ran.err.splitlines()[-1].startswith("4 of 4 done after ")
+    assert ran.err.splitlines()[-1].startswith("Comparing: 4 of 4 done after ")
 
 
 def test_json_has_what_the_documentation_says(compare):
