@@ -220,15 +220,17 @@ def assert_what_holds(findings: Sequence[Finding]) -> None:
     """What holds today; where the paper's claim does not, the page says why."""
     claims = {claim.says: claim for section in STUDY.sections(findings) for claim in section.claims}
     assert all(claim.holds or claim.why for claim in claims.values())
+    for words in ("a lower threshold of 0.2 means less", "a lower threshold of 0.4 means more", "tide: a lower p90"):
+        assert the(claims, words).holds, words
+    first = next(finding for finding in findings if finding.run.experiment == "ticks")
+    if not first.found["origin"].startswith("recorded"):
+        pytest.skip("what else holds was looked into with the recordings only")
     results = Results([finding for finding in findings if finding.run.experiment == "techniques"])
     local, sarsa, tide = (results.mean(Case(technique=technique)) for technique in (LOCAL, SARSA, TIDE))
     for words in (
-        "a lower threshold of 0.2 means less",
-        "a lower threshold of 0.4 means more",
         "a higher p90 than local ones in all other",
         "busiest host's load is above 0.7",
         "similar utilisation in all configurations",
-        "tide: a lower p90",
     ):
         assert the(claims, words).holds, words
     assert results.mean(Case(technique=GLOBAL)).latency_p90_ms > local.latency_p90_ms

@@ -116,6 +116,8 @@ def _draw_bars(ax: Axes, panel: Bars) -> None:
             hatch="///" if paper else "",
             linewidth=0.8,
         )
+    if not panel.log_y:
+        ax.margins(y=0.25)  # for the legend
     ax.set_xticks(places, panel.groups, fontsize="small", rotation=20 if sum(map(len, panel.groups)) > 50 else 0)
 
 
