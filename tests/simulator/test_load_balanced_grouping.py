@@ -14,7 +14,7 @@ from worlds import Run, observe, one_operator, phases, simulate, steady
 from worlds import backend as world
 
 from springtide.backends.simulator.engine import Engine
-from springtide.backends.simulator.settings import SimulatorSettings
+from springtide.backends.simulator.settings import BalancedBy, SimulatorSettings
 from springtide.model.action import SetReplicas
 from springtide.model.allocation import OperatorAllocation
 from springtide.model.application import Grouping
@@ -167,6 +167,51 @@ def _replicas(count: int, before: int) -> list[SetReplicas]:
     return [SetReplicas("work", ("host-0",) * count, before=before)]
 
 
+# --- by what waits for a replica, not by what it has done ---------------------------------------------------------------
+
+
+def test_by_what_waits_a_new_replica_is_given_as_much_as_waits_for_the_old_one_and_no_more() -> None:
+    """One replica falls 500 rows behind before a second is activated. By what it has done it is full, and gets none of the
+    next 900; by what waits, half of what follows the first 500."""
+
+    def received(balanced_by: BalancedBy) -> list[float]:
+        application = one_operator(grouping=Grouping.LOAD_BALANCED, service_time_s=SERVICE_S)
+        backend = world(application, phases((75, 20), (45, 20)), interval_s=20.0, balanced_by=balanced_by)
+        rows: list[float] = (
+            observe(backend, every_s=20.0, script={20.0: _replicas(2, before=1)}).last.operators["work"].shards.rows.tolist()
+        )
+        return rows
+
+    assert received(BalancedBy.PROCESSED) == pytest.approx([0.0, 900.0])
+    assert received(BalancedBy.PENDING) == pytest.approx([200.0, 700.0])
+
+
+def test_what_a_replica_leaves_behind_waits_for_the_one_that_takes_it_over() -> None:
+    """200 rows wait for each of three; when two are left, 400 wait for the first, and the second gets 200 to catch up."""
+    application = one_operator(grouping=Grouping.LOAD_BALANCED, service_time_s=SERVICE_S)
+    backend = world(application, phases((180, 20), (40, 20)), interval_s=20.0, replicas=3, balanced_by=BalancedBy.PENDING)
+    run = observe(backend, every_s=20.0, script={20.0: _replicas(2, before=3)})
+
+    assert run.at(20).operators["work"].shards.backlog_rows.tolist() == pytest.approx([200.0] * 3)
+    assert run.last.operators["work"].shards.rows.tolist() == pytest.approx([300.0, 500.0])
+
+
+def test_where_new_replicas_cannot_take_all_rows_only_what_waits_balances() -> None:
+    """Three replicas fall behind, and a fourth comes. By what they have done it is flooded with all rows, far more than it
+    can do, and the others run idle: that takes longer than dealing rows out evenly. By what waits all are done together."""
+
+    def mean_latency_s(grouping: Grouping, balanced_by: BalancedBy) -> float:
+        application = one_operator(grouping=grouping, service_time_s=SERVICE_S)
+        backend = world(application, steady(190, seconds=60), interval_s=20.0, replicas=3, balanced_by=balanced_by)
+        return observe(backend, every_s=20.0, script={20.0: _replicas(4, before=3)}).latency.mean_s
+
+    by_pending, by_processed = (mean_latency_s(Grouping.LOAD_BALANCED, by) for by in (BalancedBy.PENDING, BalancedBy.PROCESSED))
+    shuffled = mean_latency_s(Grouping.SHUFFLE, BalancedBy.PENDING)
+    one_queue = mean_latency_s(Grouping.SHARED, BalancedBy.PENDING)
+    assert by_pending < shuffled < by_processed
+    assert by_pending == pytest.approx(one_queue, rel=0.02)
+
+
 # --- any utilisations at all: the engine by itself, one interval of ten seconds ----------------------------------------
 
 
@@ -178,7 +223,7 @@ def shared_out(utilisation: Sequence[float], rows: NDArray[np.float64], et: floa
     engine.add_host(0, 1e9)
     engine.set_cores(0, 64)
     engine.route(0, OperatorAllocation(("host-0",) * replicas), {"host-0": 0})
-    engine.set_levels(0, np.array(utilisation))
+    engine.begin_interval(0, np.array(utilisation))
     engine.run_to(rows.shape[1])
     received = np.array(engine.state.lanes["arrived"])
     assert received[replicas:].sum() == 0.0  # replicas that are switched off receive nothing

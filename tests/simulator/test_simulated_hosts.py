@@ -225,6 +225,18 @@ class TestSharing:
         assert run.last.operators["b"].processed_rows / 20 == pytest.approx(50, rel=1e-6)
         assert run.last.hosts["host-0"].utilisation == pytest.approx(1.0)
 
+    def test_replicas_have_the_same_pace_from_the_first_step_of_an_overload_on(self) -> None:
+        run = simulate(one_operator(grouping=Grouping.SHUFFLE), steady(400, seconds=2), replicas=4, cores=2, every_s=1.0)
+
+        for seen in run.observations:
+            assert seen.operators["work"].replica_utilisation.tolist() == pytest.approx([0.5] * 4)
+
+    def test_cores_are_not_idle_because_much_was_wanted_before(self) -> None:
+        waves = phases((400, 1), (0, 1), (400, 1), (0, 1))  # two cores have 4 s of work, and 2 s for it
+        run = simulate(one_operator(grouping=Grouping.SHUFFLE), waves, replicas=4, cores=2, every_s=1.0)
+
+        assert [seen.hosts["host-0"].utilisation for seen in run.observations] == pytest.approx([1.0] * 4)
+
     def test_what_one_operator_leaves_another_may_use(self) -> None:
         application = Application(
             name="two", operators=(operator("hungry", grouping=Grouping.SHUFFLE), operator("modest", service_time_s=0.002))

@@ -41,8 +41,10 @@ OPERATOR = _fields(
 )
 EDGE = _fields(ints="upstream", floats="selectivity delay_s")  # upstream: an operator's index, or -1 - a source's
 LANE = _fields(ints="replica head", floats="paused_until_s load_s rows done batch_rows arrived busy_s")
-REPLICA = _fields(ints="host batch_host", floats="paused_until_s work batch_work_s busy_s")
-HOST = _fields(floats="cores bandwidth want_s scale left_s network_want network_scale network_left running busy_s bytes")
+REPLICA = _fields(ints="host batch_host", floats="paused_until_s work want_s batch_work_s busy_s")
+HOST = _fields(
+    floats="cores bandwidth want_s here_s later_s left_s scale network_want network_scale network_left running busy_s bytes"
+)
 # Rows of a record are there at once from `ready_s` on; below 0, they come all through its step.
 RECORD = _fields(ints="epoch step entry entries", floats="rows ready_s")
 ENTRY = _fields(ints="key", floats="rows time_s width_s")

@@ -17,6 +17,7 @@ import numpy as np
 from springtide.backends.simulator.arrays import Floats
 from springtide.backends.simulator.engine import Engine
 from springtide.backends.simulator.hosts import Fleet, Network, SimulatedHost
+from springtide.backends.simulator.intake import Intake, Queues
 from springtide.backends.simulator.meter import Meter
 from springtide.backends.simulator.settings import (
     Activation,
@@ -55,9 +56,12 @@ class VirtualClock:
 
 
 class SimulatorBackend:
-    """Runs `application` on simulated hosts, fed with `rows_per_step` (one row of the array per source)."""
+    """Runs `application` on simulated hosts, fed with `rows_per_step` (one row of the array per source).
 
-    def __init__(
+    All of them come in as they are made, or what an `intake` lets in.
+    """
+
+    def __init__(  # noqa: PLR0913 - what is simulated, and what comes to it
         self,
         application: Application,
         pool: Pool,
@@ -66,6 +70,7 @@ class SimulatorBackend:
         *,
         seed: int = 0,
         start: Allocation | None = None,
+        intake: Intake | None = None,
     ) -> None:
         require(
             rows_per_step.ndim == 2 and rows_per_step.shape[0] == len(application.sources),
@@ -76,7 +81,9 @@ class SimulatorBackend:
         self._load_balanced = [(i, o.name) for i, o in enumerate(application.operators) if o.grouping is Grouping.LOAD_BALANCED]
         self._meter = Meter(application)
         self._rows = _draw(rows_per_step, settings.arrivals, np.random.default_rng([seed, 0]))
-        self._engine = Engine(application, settings, self._rows, seed, pool.max_hosts)
+        self._let_in = self._rows if intake is None else np.zeros_like(self._rows)
+        self._engine = Engine(application, settings, self._let_in, seed, pool.max_hosts)
+        self._intake, self._queues = intake, Queues(self._engine)
         self._fleet = Fleet(pool.host)
         self._traffic = Traffic(self._engine, Network(settings, seed))
         self._clock = VirtualClock(self._run_to)
@@ -122,10 +129,22 @@ class SimulatorBackend:
             happen(at_s)
 
     def _simulate_to(self, step: int) -> None:
-        if self._moved and step > self._engine.step:
-            self._traffic.refresh(self._fleet.all())
-            self._moved = False
-        self._engine.run_to(step)
+        while self._engine.step < step:
+            if self._moved:
+                self._rearranged()
+            self._engine.run_to(step if self._intake is None else self._through(self._intake))
+
+    def _rearranged(self) -> None:
+        self._traffic.refresh(self._fleet.all())
+        if self._intake is not None:
+            self._intake.rearranged(self._queues)
+        self._moved = False
+
+    def _through(self, intake: Intake) -> int:
+        """Let rows in for one step; returns the step up to which can be simulated then."""
+        step = self._engine.step
+        self._let_in[:, step] = intake.let_in(step, self._rows[:, step], self._queues)
+        return step + 1
 
     def _step_of(self, time_s: float) -> int:
         return int(np.ceil(time_s / self._settings.step_s - 1e-9))
@@ -406,7 +425,7 @@ class SimulatorBackend:
 
     def _begin_interval(self, observation: Observation) -> None:
         for i, name in self._load_balanced:
-            self._engine.set_levels(i, observation.operators[name].replica_utilisation)
+            self._engine.begin_interval(i, observation.operators[name].replica_utilisation)
         self._engine.state.reset_counters()
         self._pauses = [(a, b) for a, b in self._pauses if b > observation.end_s]
         self._done.clear()

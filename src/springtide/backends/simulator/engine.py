@@ -10,7 +10,7 @@ from springtide.backends.simulator import arrays
 from springtide.backends.simulator.arrays import Floats, Ints, Simulation
 from springtide.backends.simulator.borrowing import places_of
 from springtide.backends.simulator.kernel import EMITTED_FULL, ENTRIES_FULL, NOT_BEGUN, RECORDS_FULL, run_steps
-from springtide.backends.simulator.settings import SimulatorSettings
+from springtide.backends.simulator.settings import BalancedBy, SimulatorSettings
 from springtide.backends.simulator.topology import KeySpace, new_simulation
 from springtide.model.allocation import OperatorAllocation
 from springtide.model.application import Application, Grouping
@@ -23,6 +23,7 @@ class Engine:
         self, application: Application, settings: SimulatorSettings, source_rows: Floats, seed: int, host_slots: int
     ) -> None:
         self.application = application
+        self._by_pending = settings.balanced_by is BalancedBy.PENDING
         self.step = 0
         self.steps = source_rows.shape[1]
         self._source_rows = source_rows
@@ -101,9 +102,11 @@ class Engine:
         """Put an operator's replicas on hosts and its lanes on replicas; waiting rows stay in their lanes."""
         of = self._sim.operators[operator]
         first, before = int(of["replica_first"]), int(of["replica_count"])
-        replica_host = self._sim.replicas["host"]
-        replica_host[first : of["replica_after"]] = -1
-        replica_host[first : first + placed.replicas] = [slots[h] for h in placed.replica_hosts]
+        replicas = self._sim.replicas[first : of["replica_after"]]
+        hosts = np.full(len(replicas), -1)
+        hosts[: placed.replicas] = [slots[h] for h in placed.replica_hosts]
+        replicas["want_s"][replicas["host"] != hosts] = 0.0
+        replicas["host"] = hosts
         self._sim.operators["replica_count"][operator] = placed.replicas
         lanes = self.lanes(operator)
         if placed.shard_replicas:
@@ -114,6 +117,8 @@ class Engine:
         if before != placed.replicas:
             self._set_shares(operator, _even_shares(lanes.stop - lanes.start, placed.replicas))
             self._sim.levels[min(of["level_first"] + before, of["level_after"]) : of["level_after"]] = 0.0
+            if self._by_pending and of["level_after"] > of["level_first"]:
+                self._set_levels(operator, self._pending(operator))
 
     def shuffle_keys(self, operator: int) -> None:
         keys = self._key_spaces[operator]
@@ -132,21 +137,34 @@ class Engine:
         self._sim.operators["epoch"][operator] = epoch
         self._sim.share[self.lanes(operator), epoch % self._sim.share.shape[1]] = shares
 
-    def set_levels(self, operator: int, utilisation: Floats) -> None:
-        """U of PSPS Algorithm 1 at the end of an interval: the measured utilisation of each replica (equation 5)."""
+    def begin_interval(self, operator: int, utilisation: Floats) -> None:
+        """Give a load-balanced operator the levels that an interval begins with; the utilisation is that of the last one."""
+        self._set_levels(operator, self._pending(operator) if self._by_pending else utilisation)
+
+    def _set_levels(self, operator: int, levels: Floats) -> None:
         first = int(self._sim.operators["level_first"][operator])
-        self._sim.levels[first : first + len(utilisation)] = np.minimum(1.0, utilisation)
+        self._sim.levels[first : first + len(levels)] = np.minimum(1.0, levels)
+
+    def _pending(self, operator: int) -> Floats:
+        """What waits for each replica now, as the share of an interval that it takes."""
+        of = self._sim.operators[operator]
+        lanes = self._sim.lanes[self.lanes(operator)]
+        rows = np.bincount(lanes["replica"] - of["replica_first"], weights=lanes["rows"], minlength=of["replica_count"])
+        return np.asarray(rows * (of["service_s"] / self._sim.world["interval_s"][0]), dtype=np.float64)
 
     def host_shares(self, operator: int) -> Floats:
         """The part of an operator's rows that is processed on each host."""
         if self.application.operators[operator].keyed:
-            lanes = self.lanes(operator)
-            shares = self._sim.share[lanes, int(self._sim.operators["epoch"][operator]) % self._sim.share.shape[1]]
-            at = self._sim.replicas["host"][self._sim.lanes["replica"][lanes]]
+            shares = self.lane_shares(operator)
+            at = self._sim.replicas["host"][self._sim.lanes["replica"][self.lanes(operator)]]
         else:
             at = self._sim.replicas["host"][self.replicas(operator)]
             shares = np.full(len(at), 1.0 / len(at))
         return np.bincount(at[at >= 0], weights=shares[at >= 0], minlength=len(self._sim.hosts)).astype(np.float64)
+
+    def lane_shares(self, operator: int) -> Floats:
+        """The part of an operator's rows that each of its lanes receives."""
+        return self._sim.share[self.lanes(operator), int(self._sim.operators["epoch"][operator]) % self._sim.share.shape[1]]
 
     def set_traffic(self, edge_delay_s: Floats, bytes_per_row: Floats) -> None:
         self._sim.edges["delay_s"] = edge_delay_s

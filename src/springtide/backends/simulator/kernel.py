@@ -90,14 +90,15 @@ def _which_ring_is_full(sim, i):  # type: ignore[no-untyped-def]
 
 @inlined
 def _share_hosts(sim):  # type: ignore[no-untyped-def]
-    """Slow down hosts that were asked for more than they have in the step before, each replica in proportion."""
+    """Begin a step: all of a host is left, and who is still to be served wants what it wanted in the step before.
+
+    A link is divided by what was wanted of it in the step before.
+    """
     hosts = sim.hosts
     world = sim.world[0]
     for h in range(len(hosts)):
-        cores_s = hosts[h].cores * world.step_s
-        want = hosts[h].want_s
-        hosts[h].scale = cores_s / want if want > cores_s else (1.0 if cores_s > 0 else 0.0)
-        hosts[h].left_s = cores_s
+        hosts[h].left_s = hosts[h].cores * world.step_s
+        hosts[h].later_s = hosts[h].want_s
         hosts[h].want_s = 0.0
         capacity = hosts[h].bandwidth * world.step_s
         want = hosts[h].network_want

@@ -8,6 +8,8 @@ from springtide.backends.simulator.arrays import SHARED
 from springtide.backends.simulator.compiling import compiled, inlined
 from springtide.backends.simulator.flow import output, take
 
+_ROUNDING = 1 + 1e-12  # a host that is wanted to the last of its cores is not overloaded
+
 
 @inlined
 def serve(sim, rng, step, i):  # type: ignore[no-untyped-def]
@@ -16,25 +18,24 @@ def serve(sim, rng, step, i):  # type: ignore[no-untyped-def]
     op = sim.operators[i]
     middle = (step + 0.5) * sim.world[0].step_s
     if op.paused_until_s > middle:
+        _want_nothing(sim, i)
         return
     service = op.service_s
-    first_replica = op.replica_first
-    after_replica = first_replica + op.replica_count
     first_lane = op.lane_first
     if op.grouping == SHARED:
         if lanes[first_lane].rows > 0.0 and lanes[first_lane].paused_until_s <= middle:
             rows = _serve_shared(sim, rng, i, lanes[first_lane].rows, middle)
             taken = take(sim, i, first_lane, rows, middle)
             lanes[first_lane].busy_s += taken * service
+        else:
+            _want_nothing(sim, i)
         return
     behind = _gather(sim, step, i, middle)
-    for r in range(first_replica, after_replica):
+    _share_cores(sim, i)
+    for r in range(op.replica_first, op.replica_first + op.replica_count):
         waiting = replicas[r].work
         if waiting > 0.0:
-            host = replicas[r].host
-            rows = _granted(sim, rng, i, host, waiting, service)
-            replicas[r].busy_s += rows * service
-            _use_host(sim, i, host, rows, service)
+            rows = _granted(sim, rng, i, r, waiting)
             replicas[r].work = rows / waiting
             if rows < waiting:
                 behind += 1
@@ -42,6 +43,49 @@ def serve(sim, rng, step, i):  # type: ignore[no-untyped-def]
         _empty_lanes(sim, i, middle)
         return
     _work_off(sim, i, middle)
+
+
+@inlined
+def _want_nothing(sim, i):  # type: ignore[no-untyped-def]
+    """Leave to the others what the operator wanted in the step before."""
+    hosts, replicas = sim.hosts, sim.replicas
+    op = sim.operators[i]
+    for r in range(op.replica_first, op.replica_first + op.replica_count):
+        if replicas[r].host >= 0:
+            hosts[replicas[r].host].later_s -= replicas[r].want_s
+        replicas[r].want_s = 0.0
+
+
+@inlined
+def _share_cores(sim, i):  # type: ignore[no-untyped-def]
+    """Divide what is left of each host by what is wanted of it: by the operator at hand now, by those behind it before.
+
+    What waits for each replica is its `work`. All of them are served at the same pace, whatever their order; and what they
+    want now counts, because a pace that is a step old makes those who come first take all there is when much comes in, and
+    leaves cores idle when little does.
+    """
+    hosts, replicas = sim.hosts, sim.replicas
+    op = sim.operators[i]
+    step_s = sim.world[0].step_s
+    after = op.replica_first + op.replica_count
+    _want_nothing(sim, i)
+    for r in range(op.replica_first, after):
+        if replicas[r].host >= 0:
+            hosts[replicas[r].host].here_s = 0.0
+    for r in range(op.replica_first, after):
+        host = replicas[r].host
+        if host >= 0 and replicas[r].work > 0.0:
+            wanted_s = min(replicas[r].work * op.service_s, step_s)
+            # Whoever waits for the network leaves the cores to the others.
+            replicas[r].want_s = wanted_s * hosts[host].network_scale if sim.bytes_per_row[i, host] > 0.0 else wanted_s
+            hosts[host].here_s += replicas[r].want_s
+            hosts[host].want_s += replicas[r].want_s
+    for r in range(op.replica_first, after):
+        host = replicas[r].host
+        if host >= 0:
+            wanted_s = hosts[host].here_s + max(0.0, hosts[host].later_s)
+            left_s = hosts[host].left_s
+            hosts[host].scale = left_s / wanted_s if wanted_s > left_s * _ROUNDING else 1.0
 
 
 @compiled
@@ -102,7 +146,6 @@ def _serve_shared(sim, rng, i, waiting, middle):  # type: ignore[no-untyped-def]
     """All replicas take from one queue, and no more of them are busy than there are rows; returns the rows done."""
     replicas = sim.replicas
     op = sim.operators[i]
-    service = op.service_s
     first, after = op.replica_first, op.replica_first + op.replica_count
     ready = 0
     for r in range(first, after):
@@ -110,49 +153,42 @@ def _serve_shared(sim, rng, i, waiting, middle):  # type: ignore[no-untyped-def]
             ready += 1
     busy = int(min(ready, math.ceil(waiting)))
     begun = 0
+    for r in range(first, after):
+        replicas[r].work = 0.0
+        if begun < busy and replicas[r].paused_until_s <= middle:
+            replicas[r].work = waiting / busy
+            begun += 1
+    _share_cores(sim, i)
     served = 0.0
     for r in range(first, after):
-        if begun == busy:
-            break
-        if replicas[r].paused_until_s > middle:
-            continue
-        begun += 1
-        host = replicas[r].host
-        rows = _granted(sim, rng, i, host, waiting / busy, service)
-        replicas[r].busy_s += rows * service
-        _use_host(sim, i, host, rows, service)
-        served += rows
+        if replicas[r].work > 0.0:
+            served += _granted(sim, rng, i, r, replicas[r].work)
     return min(waiting, served)
 
 
 @inlined
-def _granted(sim, rng, i, host, waiting, service):  # type: ignore[no-untyped-def]
-    """How many of the waiting rows a replica gets done in this step, by core time and by network."""
-    hosts = sim.hosts
+def _granted(sim, rng, i, r, waiting):  # type: ignore[no-untyped-def]
+    """How many of the waiting rows a replica gets done in this step, by core time and by network; they are done by that."""
+    hosts, replicas = sim.hosts, sim.replicas
     world = sim.world[0]
+    service = sim.operators[i].service_s
+    host = replicas[r].host
     if host < 0:
         return 0.0
-    wanted_s = min(waiting * service, world.step_s)
     per_row = sim.bytes_per_row[i, host]
-    # Whoever waits for the network leaves the cores to the others.
-    hosts[host].want_s += wanted_s * hosts[host].network_scale if per_row > 0.0 else wanted_s
     scale = hosts[host].scale
     if world.exponential:
         # While a replica with exponential service times is busy, completions are a Poisson process.
         rows = min(waiting, float(rng.poisson(world.step_s * scale / service)))
     else:
-        rows = min(wanted_s * scale, hosts[host].left_s) / service
+        rows = min(waiting, world.step_s / service) * scale
     if per_row > 0.0:
         hosts[host].network_want += rows * per_row
-        rows = min(rows * hosts[host].network_scale, hosts[host].network_left / per_row)
-    return max(0.0, rows)
-
-
-@inlined
-def _use_host(sim, i, host, rows, service):  # type: ignore[no-untyped-def]
-    hosts = sim.hosts
-    if rows > 0.0:
-        hosts[host].busy_s += rows * service
-        hosts[host].bytes += rows * sim.bytes_per_row[i, host]
-        hosts[host].left_s = max(0.0, hosts[host].left_s - rows * service)
-        hosts[host].network_left = max(0.0, hosts[host].network_left - rows * sim.bytes_per_row[i, host])
+        rows = max(0.0, min(rows * hosts[host].network_scale, hosts[host].network_left / per_row))
+        hosts[host].network_left = max(0.0, hosts[host].network_left - rows * per_row)
+    replicas[r].busy_s += rows * service
+    hosts[host].busy_s += rows * service
+    hosts[host].bytes += rows * per_row
+    # What was given, not what was made of it: with exponential service a single row may take longer than many steps.
+    hosts[host].left_s = max(0.0, hosts[host].left_s - replicas[r].want_s * scale)
+    return rows

@@ -30,6 +30,13 @@ class Activation(StrEnum):
     RESTART = "restart"  # a change of replicas stops what it touches for `restart_s` (Storm, DABS, Flink)
 
 
+class BalancedBy(StrEnum):
+    """What the levels of a `load_balanced` operator are when an interval begins (U of PSPS's Algorithm 1)."""
+
+    PROCESSED = "processed"  # the share of the last interval in which a replica was busy: the paper's equation 5
+    PENDING = "pending"  # the share of an interval that the rows take which wait for a replica: the load in the paper's prose
+
+
 class RestartScope(StrEnum):
     OPERATOR = "operator"
     APPLICATION = "application"
@@ -108,6 +115,7 @@ class SimulatorSettings:
     initial_replicas: int = 1
     arrivals: Arrivals = Arrivals.EVEN
     service_times: ServiceTimes = ServiceTimes.CONSTANT
+    balanced_by: BalancedBy = BalancedBy.PROCESSED
     activation: Activation = Activation.POOL
     restart_s: float = 30.0
     restart_scope: RestartScope = RestartScope.APPLICATION
