@@ -114,6 +114,12 @@ def test_rows_that_wait_are_counted_with_the_input(policy: AnyPolicy) -> None:
 
 
 @pytest.mark.parametrize("policy", [SREA, SPEA, CBA], ids=lambda p: p.name)
+def test_rows_that_wait_are_counted_where_less_is_foreseen_too(policy: AnyPolicy) -> None:
+    """Nobody who looks ahead has fewer replicas for what waits than SREA has, which does not."""
+    assert count(policy, seen(4.5, 2.5, 2.5, placed=5, waiting=24_000.0)) == 6
+
+
+@pytest.mark.parametrize("policy", [SREA, SPEA, CBA], ids=lambda p: p.name)
 def test_capability_may_equal_the_input_and_ends_at_the_limit(policy: AnyPolicy) -> None:
     assert count(policy, seen(3.0)) == 3
     decision = decide(policy, seen(12.0))

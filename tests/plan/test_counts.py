@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from observations import POOL, placed_on, shards, view
 
 from factories import application, operator
-from springtide.model.allocation import Allocation, Pool, spread
+from springtide.model.allocation import Allocation, OperatorAllocation, Pool, spread
 from springtide.model.application import Grouping
 from springtide.model.change import change
 from springtide.model.observation import HostState
@@ -70,6 +70,16 @@ def test_a_hot_shard_is_left_alone_with_its_replica() -> None:
     seen = view(APP, spread(APP, ("host-0",), {"count": 2}), {"count": skewed})
     routes = allocate(seen, {"count": 2}).operators["count"].shard_replicas
     assert [s for s, r in enumerate(routes) if r == routes[0]] == [0]
+
+
+def test_shards_stay_where_they_are_while_no_rows_come() -> None:
+    """One shard was so hot that it has a replica of its own; then a whole interval goes by without a row."""
+    placed = placed_on(parse=(0,), count=OperatorAllocation(("host-0", "host-0"), (0, *[1] * 15)))
+    silent = view(APP, placed, {"parse": 1.0, "count": 0.0})
+    assert allocate(silent, {}) is placed
+    grown = allocate(silent, {"count": 3}).operators["count"].shard_replicas
+    assert grown.count(grown[0]) == 1, "the hot shard is still alone"
+    assert sum(a != b for a, b in zip(grown, placed.operators["count"].shard_replicas, strict=True)) <= 8
 
 
 def test_numbers_stay_within_what_the_pool_and_the_operators_allow() -> None:

@@ -238,6 +238,7 @@ class TestHosting:
         assert available(*[0.5] * 10) == 10  # 5 cores are busy, and 10 replicas share 8
         assert available(7.9, 5.0) == 8  # more than there is: 8 cores for two
         assert available(*[1.0] * 9) == 9  # too much as well, but each of nine needs a replica
+        assert available(4.0, 4.0) == available(4.0 - 1e-12, 4.0) == 8  # as much as there is, whatever rounding makes of it
         assert room_per_host(pool, 2, 10) == 5
 
     def test_hosts_that_are_not_there_go_first_and_then_those_with_least_state(self) -> None:
@@ -306,7 +307,7 @@ class TestMeasuring:
         rates = data_bytes_per_s(seen, measure(seen)).tolist()
         assert rates == pytest.approx([1000 * (100 + (2.0 * 50 + 0.5 * 10) / 2.5), 2000 * 50, 500 * 10])
 
-    def test_nothing_seen_is_shared_evenly(self) -> None:
+    def test_while_nothing_is_seen_every_replica_counts_the_same(self) -> None:
         executors = measure(view(self.APP, self.PLACED, {}), 2)
-        assert executors.teams[1].shares() == pytest.approx([0.5, 0.5])
+        assert executors.teams[1].shares() == pytest.approx([4 / 12 + 1 / 9, 5 / 9])  # of 4, 3 and 3 shards, the first five
         assert set(executors.network.offered) == {0.0}

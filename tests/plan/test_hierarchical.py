@@ -9,7 +9,7 @@ import pytest
 from observations import INTERVAL_S, POOL, Cores, placed_on, play, replicas, shards, view
 
 from factories import application, latency, operator
-from springtide.backends.simulator.settings import Failure, SimulatorSettings
+from springtide.backends.simulator.settings import Activation, Failure, SimulatorSettings
 from springtide.model.allocation import Allocation, HostType, OperatorAllocation, Pool
 from springtide.model.application import SLO, Application, Grouping
 from springtide.model.decision import Decision
@@ -250,6 +250,61 @@ def test_hosts_come_with_a_spike_and_go_after_it() -> None:
 def test_a_constant_load_comes_to_rest() -> None:
     points = simulated(constant(rate_per_s=150.0, duration_s=3600.0), Hierarchical())
     assert len({(p.hosts, p.replicas) for p in points if p.time_s > 900.0}) == 1
+
+
+def after_a_stop(seen: View, busy: float, **fields: object) -> View:
+    """What is seen of operators of which each replica was busy for another share of the time than its rows take."""
+    operators = {
+        name: replace(o, replica_utilisation=np.full(len(o.replica_utilisation), busy))
+        for name, o in seen.observation.operators.items()
+    }
+    hosts = {name: replace(host, utilisation=busy) for name, host in seen.observation.hosts.items()}
+    return replace(seen, observation=replace(seen.observation, operators=operators, hosts=hosts, **fields))
+
+
+def test_an_interval_with_a_stop_is_no_reason_for_fewer_replicas() -> None:
+    placed = placed_on(parse=(0, 0, 0))
+    seen = view(PARSE, placed, {"parse": 1.8})  # 0.6 each, and 0.9 in one fewer
+    assert decide(EVERYTHING, after_a_stop(seen, 0.2)).planned.operators["parse"].replicas == 2
+    stopped = decide(EVERYTHING, after_a_stop(seen, 0.2, downtime_s=15.0))
+    assert stopped.planned is placed
+    assert stopped.reason == "no operator asks for anything: busiest host-0 at 0.45"
+
+
+def test_rows_that_a_stop_left_waiting_are_no_reason_for_more_replicas() -> None:
+    placed = placed_on(count=OperatorAllocation(("host-0", "host-0"), (0, 0, 0, 0, 1, 1, 1, 1)))
+    seen = view(COUNT, placed, {"count": 1.2})
+    left = HierarchicalMemory(tokens=9.0, rows_left=True)
+    drained = after_a_stop(seen, 1.0)
+    assert decide(EVERYTHING, drained).planned.operators["count"].replicas == 3
+    decision, memory = EVERYTHING.decide(drained, left)
+    assert decision.planned is placed
+    assert not memory.rows_left  # nothing waits any more
+
+
+def test_too_much_load_is_seen_through_a_stop() -> None:
+    seen = view(PARSE, placed_on(parse=(0, 0)), {"parse": 1.6})
+    grown = decide(EVERYTHING, after_a_stop(seen, 0.3, downtime_s=12.0))
+    assert grown.planned.operators["parse"].replicas == 3
+    assert "its busiest replica at 0.80 > 0.70" in grown.reason
+
+
+def test_a_stop_is_remembered_as_long_as_its_rows_wait() -> None:
+    seen = view(PARSE, placed_on(parse=(0, 0)), {"parse": 1.0})
+    waiting = {"parse": replace(seen.observation.operators["parse"], backlog_rows=1e6)}
+    stopped = replace(seen, observation=replace(seen.observation, operators=waiting, downtime_s=20.0))
+    memory = EVERYTHING.decide(stopped, EVERYTHING.start())[1]
+    assert memory.rows_left
+    busy = replace(stopped, observation=replace(stopped.observation, downtime_s=0.0))
+    assert EVERYTHING.decide(busy, memory)[1].rows_left
+    assert not EVERYTHING.decide(busy, EVERYTHING.start())[1].rows_left  # rows wait, but no stop has left them
+
+
+@pytest.mark.parametrize("restart_s", [15.0, 30.0, 60.0])
+def test_a_constant_load_comes_to_rest_however_long_a_stop_lasts(restart_s: float) -> None:
+    trace = constant(rate_per_s=150.0, duration_s=3600.0)
+    points = simulated(trace, EVERYTHING, activation=Activation.RESTART, restart_s=restart_s)
+    assert {p.replicas for p in points if p.time_s > 1200.0} == {6}  # 1.5 cores each of two operators, at 0.7 at most
 
 
 def test_a_lost_host_is_replaced_up_to_the_least_the_pool_keeps() -> None:

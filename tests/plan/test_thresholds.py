@@ -56,12 +56,12 @@ def test_thresholds_that_make_no_sense_are_refused(parameters: dict[str, float])
         LocalThresholds(**parameters)
 
 
-def test_hosts_that_gave_or_received_rest_from_the_decision_on() -> None:
+def test_hosts_that_gave_rest_from_the_decision_on_and_whoever_took_part_counts_anew() -> None:
     before = ThresholdMemory(
         requested=HALVES, decided_s=INTERVAL_S, streaks={"host-0": 3, "host-1": 2, "host-2": -1, AVERAGE: 3}
     )
     memory = after_change(view(APP, MOVED, {}, index=1), before, grace_s=60.0)
-    assert memory.grace_until_s == {"host-0": INTERVAL_S + 60, "host-1": INTERVAL_S + 60}
+    assert memory.grace_until_s == {"host-1": INTERVAL_S + 60}
     assert memory.streaks == {"host-2": -1}
 
 

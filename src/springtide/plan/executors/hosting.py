@@ -25,13 +25,14 @@ from springtide.plan.executors.measuring import IntArray
 from springtide.plan.sizing.jackson import Network
 
 GONE = -1  # the place of a host that goes
+_ROUNDING = 1e-9  # of the cores: demand that is what the cores can do must not be below it in one interval and not in the next
 
 
 def available_cores(network: Network, pool: Pool) -> int:
     """How many cores there are to give to executors, if all hosts are rented; more than that where they have to share."""
     cores = pool.max_hosts * pool.host.cores
     stable = sum(network.stable_servers)
-    carried = sum(map(min, network.offered, network.most_servers)) < cores
+    carried = sum(map(min, network.offered, network.most_servers)) < cores * (1 - _ROUNDING)
     return max(cores, stable if carried else len(network.arrivals_per_s))
 
 

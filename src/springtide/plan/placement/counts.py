@@ -137,12 +137,23 @@ def _routed(
 
 
 def shard_weights(view: View, operator: Operator, placed: OperatorAllocation) -> FloatArray:
-    """The share of the operator's rows that each shard gets; even shares while none were seen."""
+    """The share of the operator's rows that each shard gets.
+
+    While none were seen, what is known of the shards is where they are: every replica that has some is taken to have as much
+    to do as the others. Even shares would move a hot shard's neighbours back to it whenever rows fail to come for an interval.
+    """
     shards = len(placed.shard_replicas)
     seen = view.observation.operators.get(operator.name)
     if seen is None or len(seen.shards.rows) != shards or not (total := float(seen.shards.rows.sum())) > 0:
-        return np.full(shards, 1.0 / shards)
+        return _weights_by_place(placed)
     weights: FloatArray = seen.shards.rows / total
+    return weights
+
+
+def _weights_by_place(placed: OperatorAllocation) -> FloatArray:
+    routes = np.array(placed.shard_replicas, dtype=np.intp)
+    held = np.bincount(routes, minlength=placed.replicas)
+    weights: FloatArray = 1.0 / (held[routes] * np.count_nonzero(held))
     return weights
 
 

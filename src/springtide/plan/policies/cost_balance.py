@@ -12,7 +12,8 @@ Departures from the paper:
 * The paper predicts with a neural network (BiGRU), which comes as the view's forecast. Without one, the rates of a source
   are taken from the straight line through its last `window` rates. How far ahead is predicted the paper does not say.
 * An instance is a replica, its capability what one core processes. An operator never needs more than its limit.
-* The paper's system discards rows that instances cannot keep up with. Here they wait, and are counted with the next input.
+* The paper's system discards rows that instances cannot keep up with. Here they wait, and are counted with the
+  input, the present one and the next alike: as SREA does.
 * The paper has a fixed cluster. Hosts come and go here as `elasticity.need` says, and cost nothing.
 """
 
@@ -96,7 +97,7 @@ class CostBalance(ByNeed):
 
     def _cores_ahead(self, view: View, recent: RecentRates) -> list[dict[str, float]]:
         """What each operator needs for the input just measured, and in each interval to come."""
-        found = [cores_needed(view, view.demand_rows_per_s, waiting=False)]
+        found = [cores_needed(view, view.demand_rows_per_s, waiting=True)]
         for k in range(1, self.horizon + 1):
             rates = forecast_rates(view, k) or recent.ahead(k)
             found.append(cores_needed(view, view.demand_at(rates), waiting=k == 1))

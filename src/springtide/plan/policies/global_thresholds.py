@@ -7,8 +7,8 @@ T. Heinze, V. Pappalardo, Z. Jerzak, C. Fetzer, "Auto-scaling Techniques for Ela
 Departures from the paper:
 
 * n and the grace period are not given there. They are 3 intervals and 60 s here (see `Thresholds`).
-* The grace period is one per host, as with local thresholds: a host in it neither gives, nor receives, nor is released,
-  but it counts in the average.
+* The grace period is one per host, as with local thresholds: a host in it neither gives nor is released, but it may
+  receive, and counts in the average.
 * A host that is starting or being released, or that began to run in this interval, is not in the average.
 * The amount of load to move is calculated for each host above the target utilisation: what is above it.
 * FUGU's operators are single-threaded and stay as many as they are. Here a saturated operator gets more replicas, and
@@ -35,7 +35,7 @@ class GlobalThresholds(Thresholds):
 
     When the average is above `upper` for `consecutive` intervals, every host above `target` gives away what brings it
     there; when it is below `lower` for as many, the host with the least load is released if everything on it fits
-    elsewhere. A host that gave or received is not touched for `grace_s`.
+    elsewhere. A host that gave, or is new, is left alone for `grace_s`.
     """
 
     name: ClassVar[str] = "global-thresholds"

@@ -10,6 +10,7 @@ Departures from the paper, besides those:
 
 * Both layers act at the end of every control interval, as in section 4. The architecture has the outer one slower.
 * A host that is left without replicas is released, down to what the pool keeps at least.
+* What a stop does to the CPU time used is no reason to ask for anything (`hierarchy.settling`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from springtide.model.decision import Decision, Expectation
 from springtide.model.protocols import View
 from springtide.plan.hierarchy.granting import Allowance
 from springtide.plan.hierarchy.proposing import Proposals, propose
+from springtide.plan.hierarchy.settling import is_disturbed, leaves_rows, undisturbed
 from springtide.plan.hierarchy.wishing import LocalRules
 from springtide.plan.placement.loads import Loads
 from springtide.plan.thresholds.response import restored
@@ -32,10 +34,14 @@ from springtide.plan.thresholds.response import restored
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HierarchicalMemory:
-    """The tokens in the bucket, and how many decisions were taken: each has a chance of its own."""
+    """The tokens in the bucket, and how many decisions were taken: each has a chance of its own.
+
+    `rows_left`: a stop has left rows waiting, which the next interval works off.
+    """
 
     tokens: float
     decisions: int = 0
+    rows_left: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +80,8 @@ class Hierarchical(Allowance):
         return HierarchicalMemory(tokens=self.capacity)
 
     def decide(self, view: View, memory: HierarchicalMemory) -> tuple[Decision, HierarchicalMemory]:
-        loads = Loads(view)
+        disturbed = is_disturbed(view.observation, rows_left=memory.rows_left)
+        loads = Loads(undisturbed(view) if disturbed else view)
         proposals = propose(loads, self._rules(), lambda: np.random.default_rng((self.seed, memory.decisions)))
         wanted, additions = restored(view, _without_idle_hosts(view, proposals.allocation))
         decision = Decision(planned=wanted, reason="as proposed", why_not=proposals.why_not)
@@ -83,10 +90,11 @@ class Hierarchical(Allowance):
         done = [why for name, why in proposals.findings.items() if planned.operators[name] == wanted.operators[name]]
         decision = replace(
             decision,
-            reason=_reason(view, planned, [*done, *additions], proposals),
+            reason=_reason(loads.view, planned, [*done, *additions], proposals),
             expected=Expectation(utilisation=loads.highest_utilisation(planned)),
         )
-        return decision, HierarchicalMemory(tokens=tokens, decisions=memory.decisions + 1)
+        rows_left = disturbed and leaves_rows(view.observation)
+        return decision, HierarchicalMemory(tokens=tokens, decisions=memory.decisions + 1, rows_left=rows_left)
 
     def _rules(self) -> LocalRules:
         return LocalRules(

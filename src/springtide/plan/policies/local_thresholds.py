@@ -7,7 +7,8 @@ T. Heinze, V. Pappalardo, Z. Jerzak, C. Fetzer, "Auto-scaling Techniques for Ela
 Departures from the paper:
 
 * n and the grace period are not given there. They are 3 intervals and 60 s here (see `Thresholds`).
-* A host in its grace period is not touched at all: it does not receive either.
+* Which hosts rest is said in `thresholds.judging`. A host in its grace period is neither relieved nor released, but may
+  receive.
 * A host that is starting or being released, or that began to run in this interval, is not judged.
 * FUGU's operators are single-threaded and stay as many as they are. Here a saturated operator gets more replicas, and
   one whose replicas would fit in fewer gets fewer (see `thresholds.resizing`).
@@ -33,7 +34,7 @@ class LocalThresholds(Thresholds):
     """Heinze et al. 2014, section IV.A: a threshold for each host.
 
     A host above `upper` for `consecutive` intervals gives away what brings it to `target`; one below `lower` for as many
-    is released if everything on it fits elsewhere. A host that gave or received is not touched for `grace_s`.
+    is released if everything on it fits elsewhere. A host that gave, or is new, is left alone for `grace_s`.
     """
 
     name: ClassVar[str] = "local-thresholds"

@@ -9,7 +9,8 @@ Departures from the paper:
 * The paper predicts with a neural network (BiGRU), which comes as the view's forecast. Without one, the next rate of a source
   is taken from the straight line through its last `window` rates.
 * An instance is a replica, its capability what one core processes.
-* The paper's system discards rows that instances cannot keep up with. Here they wait, and are counted with the next input.
+* The paper's system discards rows that instances cannot keep up with. Here they wait, and are counted with the
+  input, the present one and the next alike: as SREA does.
 * The paper has a fixed cluster. Hosts come and go here as `elasticity.need` says.
 """
 
@@ -49,7 +50,7 @@ class Proactive(ByNeed):
 
     def decide(self, view: View, memory: RecentRates) -> tuple[Decision, RecentRates]:
         recent = memory.then(view, self.window)
-        present = cores_needed(view, view.demand_rows_per_s, waiting=False)
+        present = cores_needed(view, view.demand_rows_per_s, waiting=True)
         coming = cores_needed(view, view.demand_at(forecast_rates(view, 1) or recent.ahead(1)), waiting=True)
         needs = {name: Need(replicas_for(max(present[name], coming[name])), coming[name]) for name in coming}
 

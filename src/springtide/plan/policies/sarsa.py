@@ -19,7 +19,7 @@ Departures from the paper:
 * Nothing is learned from an action that was not taken (a guard vetoed it), from doing nothing while somebody else moved
   something to or from the host, or from a release that happened: the table goes with the host.
 * `consecutive` is only for the resizing of operators: hosts are acted on at once, as the paper has it.
-* The grace period is not given there; it is 60 s here. A host in it is not touched at all: it does not receive either.
+* The grace period is not given there; it is 60 s here. Which hosts rest is said in `thresholds.judging`.
 * A host that is starting or being released, or that began to run in this interval, neither acts nor learns.
 * FUGU's operators are single-threaded and stay as many as they are. Here a saturated operator gets more replicas, and
   one whose replicas would fit in fewer gets fewer (see `thresholds.resizing`).
@@ -65,7 +65,7 @@ class Sarsa(Thresholds):
 
     A host's table says what scaling out, scaling in and doing nothing are worth at its utilisation. It begins as the
     thresholds would have it, and every action's consequence changes it. Scaling out moves what brings the host to `target`;
-    scaling in releases it if everything on it fits elsewhere. A host that gave or received rests for `grace_s`.
+    scaling in releases it if everything on it fits elsewhere. A host that gave, or is new, rests for `grace_s`.
     """
 
     name: ClassVar[str] = "sarsa"

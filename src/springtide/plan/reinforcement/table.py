@@ -16,8 +16,11 @@ Departures from the paper:
 
 * Of the first rewards the paper gives the rows from 0.7 to 1.0 (Table Ia), and which action is the best elsewhere. Here an
   action's reward depends on how far the utilisation is beyond the threshold of that action, and is read off Table Ia at the
-  paper's default thresholds, 0.3 and 0.8; scaling in mirrors scaling out. With these thresholds the rows are Table Ia's.
-* A utilisation that is just a threshold counts as beyond it, as 0.8 does in Table Ia.
+  paper's default thresholds, 0.3 and 0.8; scaling in mirrors scaling out, the row just below the lower threshold the one just
+  above the upper. With these thresholds the rows are Table Ia's.
+* A utilisation has the row of the step it lies in: 0.8 is the row of everything from 0.80 to 0.85. So a host that has learned
+  nothing scales in below the lower threshold, out from the upper one on, and does nothing between them, as the text has it;
+  with the nearest row it would scale out from 0.775 on, which is between the thresholds.
 * Of equal rewards, doing nothing is preferred.
 """
 
@@ -33,11 +36,12 @@ import numpy as np
 Row = tuple[float, float, float]
 
 # Table Ia: reward of scaling out (and, far from its threshold, of scaling in) by how far utilisation is beyond the threshold.
-_BEYOND = (-0.7, -0.6, -0.5, -0.4, -0.1, 0.0, 0.1, 0.2)
+_BEYOND = (-0.75, -0.65, -0.55, -0.45, -0.1, 0.0, 0.1, 0.2)
 _SCALING = (0.32, 0.35, 0.38, 0.4, 0.8, 0.85, 0.9, 1.0)
 # Table Ia: reward of doing nothing, between the thresholds, and beyond the nearer one by 0, 0.1 and 0.2.
 _NOTHING_BETWEEN = 0.85
 _NOTHING_BEYOND = (0.7, 0.5, 0.4)
+_ROUNDING = 1e-9  # of a step: 0.7 is in the row of 0.70, though 0.7 / 0.05 is a little less than 14
 
 
 class HostAction(IntEnum):
@@ -53,15 +57,15 @@ class HostAction(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """One host's lookup table; row i is the utilisation `i * step`."""
+    """One host's lookup table; row i is the utilisation from `i * step` up to, not including, that of the next row."""
 
     step: float
     rewards: tuple[Row, ...]
     visits: tuple[int, ...]
 
     def state(self, utilisation: float) -> int:
-        """The row of a utilisation: the nearest; the last for more than a host can have."""
-        return max(0, min(math.floor(utilisation / self.step + 0.5), len(self.rewards) - 1))
+        """The row of a utilisation; the last for more than a host can have."""
+        return max(0, min(math.floor(utilisation / self.step + _ROUNDING), len(self.rewards) - 1))
 
     def best(self, state: int) -> HostAction:
         row = self.rewards[state]
@@ -74,12 +78,13 @@ class Table:
 @lru_cache(maxsize=64)
 def first_table(lower: float, upper: float, step: float) -> Table:
     """The table of a host that has learned nothing: it acts as the thresholds would."""
-    rows = tuple(_first_row(i * step, lower, upper) for i in range(round(1 / step) + 1))
+    rows = tuple(_first_row(i * step, (i + 1) * step, lower, upper) for i in range(round(1 / step) + 1))
     return Table(step=step, rewards=rows, visits=(0,) * len(rows))
 
 
-def _first_row(utilisation: float, lower: float, upper: float) -> Row:
-    below, above = round(lower - utilisation, 9), round(utilisation - upper, 9)
+def _first_row(low: float, high: float, lower: float, upper: float) -> Row:
+    """The row of the utilisations from `low` to `high`, which is beyond a threshold if all of them are."""
+    below, above = round(lower - high, 9), round(low - upper, 9)
     return _scaling(below), _nothing(max(below, above)), _scaling(above)
 
 

@@ -13,12 +13,16 @@ T. Heinze, V. Pappalardo, Z. Jerzak, C. Fetzer, "Auto-scaling Techniques for Ela
 
 A streak is how many intervals in a row something was above the upper threshold (counted up from 0) or below the lower
 one (counted down). Memory is a value: everything here returns a new one.
+
+Who rests: "after each scaling decision the affected host is not touched" (section IV.A). It is the host that the decision was
+about, which gave units away and stays, and the one that was rented for them. A host that merely receives does not rest: the
+placement may use any host with enough capacity (section II), and the first that fits would rest for ever.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -125,15 +129,16 @@ def counted(streaks: Mapping[str, int], verdicts: Mapping[str, int]) -> dict[str
 def after_change(view: View, memory: ThresholdMemory, grace_s: float) -> ThresholdMemory:
     """The memory, after whatever was requested since the last decision.
 
-    Hosts that gave or received units begin their grace period and a new streak, and so do operators that were changed.
-    It is what was requested that counts, so a plan that a guard vetoed starts no grace period.
+    Hosts that gave units, and new ones, begin their grace period. These, hosts that received, and operators that were
+    changed begin a new streak. It is what was requested that counts, so a plan that a guard vetoed starts no grace period.
     """
     grace_until_s = dict(memory.grace_until_s)
     streaks, operator_streaks = memory.streaks, memory.operator_streaks
     if memory.requested is not None and memory.requested is not view.requested:
         difference = change(memory.requested, view.requested)
         touched = touched_hosts(view.application, memory.requested, view.requested)
-        grace_until_s |= dict.fromkeys(sorted(touched), memory.decided_s + grace_s)
+        rest = scaled_hosts(view.application, memory.requested, view.requested)
+        grace_until_s |= dict.fromkeys(sorted(rest), memory.decided_s + grace_s)
         changed = touched | {*difference.hosts_released}
         streaks = _without(streaks, {*changed, AVERAGE} if changed else ())
         operator_streaks = _without(operator_streaks, difference.operators)
@@ -149,16 +154,24 @@ def after_change(view: View, memory: ThresholdMemory, grace_s: float) -> Thresho
     )
 
 
+def scaled_hosts(application: Application, before: Allocation, after: Allocation) -> set[str]:
+    """The hosts that gave a unit, and new ones."""
+    return {*change(before, after).hosts_added, *(giver for giver, _ in _unit_moves(application, before, after))}
+
+
 def touched_hosts(application: Application, before: Allocation, after: Allocation) -> set[str]:
     """The hosts that gave or received a unit, and new ones. Replicas that came or went are not counted: no state moved."""
-    difference = change(before, after)
-    touched = set(difference.hosts_added)
-    for name in difference.operators:
+    moves = _unit_moves(application, before, after)
+    return {*change(before, after).hosts_added, *(host for giver_and_receiver in moves for host in giver_and_receiver)}
+
+
+def _unit_moves(application: Application, before: Allocation, after: Allocation) -> Iterator[tuple[str, str]]:
+    """Who gave a unit to whom."""
+    for name in change(before, after).operators:
         operator = application.operator(name)
         old = unit_hosts(operator, before.operators[name])
         new = unit_hosts(operator, after.operators[name])
-        touched.update(host for pair in zip(old, new, strict=False) if pair[0] != pair[1] for host in pair)
-    return touched
+        yield from (pair for pair in zip(old, new, strict=False) if pair[0] != pair[1])
 
 
 def _without(streaks: Mapping[str, int], names: Iterable[str]) -> dict[str, int]:

@@ -17,7 +17,7 @@ Departures from the paper:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from springtide.model.allocation import Allocation, new_host_names
@@ -71,11 +71,11 @@ class _Draft:
         return ", ".join(host if host in known else f"new {host}" for host in self.bins if host in hosts)
 
 
-def relocate(loads: Loads, marked: Marked, resting: Collection[str], thresholds: Thresholds) -> Relocation:
-    """The marked hosts relieved or released, as far as possible. Resting hosts are not marked, and take nothing."""
+def relocate(loads: Loads, marked: Marked, thresholds: Thresholds) -> Relocation:
+    """The marked hosts relieved or released, as far as possible. Who is not overloaded and not on its way out may receive."""
     view = loads.view
     leaving = {h.name for h in view.observation.hosts.values() if h.state is HostState.RELEASING}
-    closed = {*resting, *leaving, *marked.overloaded}
+    closed = {*leaving, *marked.overloaded}
     free = {b.host: replace(b, receives=b.host not in closed) for b in loads.bins(view.requested, thresholds.target)}
     draft = _relieve(_Draft(loads=loads, thresholds=thresholds, bins=free), marked.overloaded)
     if len(draft.bins) == len(free):

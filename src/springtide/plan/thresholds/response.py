@@ -70,7 +70,7 @@ def _relocated(loads: Loads, memory: ThresholdMemory, marked: Marked, thresholds
     permitted = marked.without(forbidden)
     if not (permitted.overloaded or permitted.underloaded):
         return Relocation(allocation=view.requested, steps=(), why_not=refused)
-    relocated = relocate(loads, permitted, memory.grace_until_s, thresholds)
+    relocated = relocate(loads, permitted, thresholds)
     return replace(relocated, why_not=(*refused, *relocated.why_not))
 
 
