@@ -24,13 +24,14 @@ from springtide.comparison.preparing import (
     with_peak,
 )
 from springtide.comparison.standing import Standing, compared, dominates, judged, overall, trace_standings
-from springtide.comparison.sweep import Case, Failure, Load, Outcome, Result, Sweep, World, attempt, run_case
+from springtide.comparison.sweep import Case, Load, Outcome, Result, Sweep, World, attempt, run_case
 from springtide.errors import InvalidValue
 from springtide.model.allocation import HostType, Pool
 from springtide.model.application import Edge, Source
 from springtide.plan.registry import make_policy, policies
 from springtide.report.oscillation import oscillations
 from springtide.report.summary import Point
+from springtide.sweeping.attempting import Failure
 from springtide.sweeping.in_turn import run_in_turn
 from springtide.workload.generators import constant, steps
 from springtide.workload.traces import Trace
@@ -267,7 +268,14 @@ def test_a_failure_names_its_seed():
     sweep = small_sweep(policies={"broken": Broken()}, loads=(Load(name="a", by_seed={7: constant(duration_s=60.0)}),))
     failure = attempt(sweep, sweep.cases[0])
     assert isinstance(failure, Failure)
+    assert failure.case == sweep.cases[0]
     assert str(failure).startswith("broken on a, seed 7 failed:")
+
+
+def test_a_failure_can_be_sent_back():
+    sweep = small_sweep(policies={"broken": Broken()})
+    failure = attempt(sweep, sweep.cases[0])
+    assert pickle.loads(pickle.dumps(failure)) == failure
 
 
 # How policies stand

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
-from springtide.comparison.sweep import Failure, Outcome, Result, Sweep
+from springtide.comparison.sweep import Case, Outcome, Result, Sweep
 from springtide.report.oscillation import WINDOW_S
+from springtide.sweeping.attempting import Failure
 
 ORACLE = "oracle"
 
@@ -89,13 +90,13 @@ class Comparison:
     traces: tuple[TraceStandings, ...]
     overall: tuple[Standing, ...]
     runs: tuple[Result, ...]
-    failures: tuple[Failure, ...]
+    failures: tuple[Failure[Case], ...]
 
 
 def compared(sweep: Sweep, outcomes: Sequence[Outcome]) -> Comparison:
     """The comparison that the outcomes make, in whatever order they came."""
     place = {case: number for number, case in enumerate(_in_order(sweep))}
-    ordered = sorted(outcomes, key=lambda o: place[o.trace, o.policy, o.seed])
+    ordered = sorted(outcomes, key=lambda outcome: place[_case_of(outcome)])
     runs = [o for o in ordered if isinstance(o, Result)]
     traces = tuple(
         trace_standings(load.name, mine) for load in sweep.loads if (mine := [r for r in runs if r.trace == load.name])
@@ -118,9 +119,13 @@ def compared(sweep: Sweep, outcomes: Sequence[Outcome]) -> Comparison:
     )
 
 
-def _in_order(sweep: Sweep) -> list[tuple[str, str, int]]:
+def _in_order(sweep: Sweep) -> list[Case]:
     """Cases as the user named them, whatever order they are run in."""
-    return [(load.name, policy, seed) for load in sweep.loads for policy in sweep.policies for seed in load.by_seed]
+    return [Case(load.name, policy, seed) for load in sweep.loads for policy in sweep.policies for seed in load.by_seed]
+
+
+def _case_of(outcome: Outcome) -> Case:
+    return outcome.case if isinstance(outcome, Failure) else Case(outcome.trace, outcome.policy, outcome.seed)
 
 
 def trace_standings(trace: str, runs: Sequence[Result]) -> TraceStandings:

@@ -5,10 +5,9 @@ Nothing here knows where cases run, or in which order: a case depends on nothing
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 from springtide.backends.simulator.settings import SimulatorSettings
 from springtide.comparison.preparing import core_s_per_row, first_allocation, peak_cores
@@ -19,6 +18,7 @@ from springtide.model.protocols import AnyPolicy
 from springtide.report.oscillation import WINDOW_S, oscillations
 from springtide.report.summary import Point, RunSummary
 from springtide.simulation import Simulation
+from springtide.sweeping.attempting import Failure, attempted
 from springtide.workload.traces import Trace
 
 _DAY_S = 86_400.0
@@ -121,21 +121,7 @@ class Result:
     wall_s: float = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
-    """A case that did not come to its end."""
-
-    trace: str
-    policy: str
-    seed: int
-    error: str
-    traceback: str
-
-    def __str__(self) -> str:
-        return f"{Case(self.trace, self.policy, self.seed)} failed: {self.error}"
-
-
-Outcome = Result | Failure
+Outcome = Result | Failure[Case]
 
 
 def run_case(sweep: Sweep, case: Case) -> Result:
@@ -146,13 +132,7 @@ def run_case(sweep: Sweep, case: Case) -> Result:
 
 def attempt(sweep: Sweep, case: Case) -> Outcome:
     """Simulate the case; a policy that raises spoils its own case only."""
-    try:
-        return run_case(sweep, case)
-    except Exception as error:
-        what = " ".join(f"{type(error).__name__}: {error}".split())
-        return Failure(
-            trace=case.trace, policy=case.policy, seed=case.seed, error=what, traceback="".join(traceback.format_exc())
-        )
+    return attempted(partial(run_case, sweep), case)
 
 
 def _result(sweep: Sweep, case: Case, summary: RunSummary, points: list[Point]) -> Result:
