@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
+import pandas as pd
 import pyspark.sql.functions as F
 import pytest
 from live_world import Drained, Kept, Load, answer, change_to, running, wait_until
@@ -122,6 +124,36 @@ def test_rows_without_state_are_grouped_as_asked(spark: SparkSession, tmp_path: 
     expected = sorted(r["row"] for r in truth.select("row").collect())
     for kept in (by_key, balanced, both):
         assert sorted(r["row"] for batch in kept.batches.values() for r in batch) == expected
+
+
+def test_rows_read_unevenly_are_dealt_out_once_a_replica_is_found_busier(spark: SparkSession, tmp_path: Path) -> None:
+    load, kept = Load("generator:steps:levels=100,hold_s=900", max_rows_per_batch=100), Kept()
+
+    def into_one_partition_of_two(spark: SparkSession) -> DataFrame:
+        return load.stream(spark).repartition(2, F.col("value") * 0)
+
+    def slowly(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        for batch in batches:
+            time.sleep(0.004 * len(batch))
+            yield batch
+
+    def work(df: DataFrame) -> DataFrame:
+        return df.mapInPandas(slowly, df.schema).withColumn("task", F.spark_partition_id())
+
+    app = Application("uneven")
+    source = app.source("events", into_one_partition_of_two, ingest_time="offered_at")
+    app.sink(app.operator("work", work, source, replicas=2), kept.save)
+
+    def tasks_of(batch: int) -> set[int]:
+        return {row["task"] for row in kept.batches[batch]}
+
+    with running(spark, app, tmp_path / "app", hosts=2) as backend:
+        wait_until(backend, lambda _: bool(kept.batches) and len(tasks_of(max(kept.batches))) == 2)
+    filled = [batch for batch in sorted(kept.batches) if len(kept.batches[batch]) >= 10]
+    assert len(tasks_of(filled[0])) == 1, "rows stay where they are read, as long as nothing is known against it"
+    assert sorted(row["row"] for batch in kept.batches.values() for row in batch) == list(
+        range(sum(len(batch) for batch in kept.batches.values()))
+    )
 
 
 @pytest.mark.slow

@@ -1,4 +1,7 @@
-"""What `springtide reproduce` does: run every experiment of the papers asked for, write their pages, say what holds."""
+"""What `springtide reproduce` does: run every experiment of the papers asked for, write their pages, say what holds.
+
+Pages of simulated runs are written before live runs begin, so that whatever ends those leaves these.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,11 @@ from rich.table import Table
 from springtide.cli.progress import counting
 from springtide.cli.simulating import compile_once
 from springtide.errors import SpringtideError
+from springtide.experiments import registry
 from springtide.experiments.pages import Written, write
-from springtide.experiments.registry import PAPERS, study
+from springtide.experiments.registry import study
 from springtide.experiments.running import Outcome, attempt
-from springtide.experiments.study import Failure, Finding, Run
+from springtide.experiments.study import Failure, Finding, Run, Study
 from springtide.experiments.version import code_version
 from springtide.sweeping.in_turn import run_in_turn
 
@@ -25,32 +29,53 @@ FAILED = 1
 _ALL = "all"
 
 
-def reproduce(paper: str, out: Path, *, quick: bool, as_json: bool, workers: int | None) -> None:
+def reproduce(paper: str, out: Path, *, quick: bool, as_json: bool, workers: int | None, live: bool = False) -> None:
     """Everything that can be refused is refused before anything is run."""
     if workers is not None and workers < 1:
         raise SpringtideError(f"--workers must be at least 1, not {workers}")
     if out.exists() and not out.is_dir():
         raise SpringtideError(f"--out {out}: this is not a folder")
-    studies = [study(name) for name in (PAPERS if paper == _ALL else (paper,))]
-    outcomes = _run([run for one in studies for run in one.runs(quick=quick)], workers)
-    failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
-    failed = {failure.run.paper for failure in failures}
-    written = {
-        one.name: write(
-            one,
-            [outcome for outcome in outcomes if isinstance(outcome, Finding) and outcome.run.paper == one.name],
-            out,
-            version=code_version(),
-            quick=quick,
-        )
-        for one in studies
-        if one.name not in failed
-    }
+    studies = [study(name) for name in _names(paper, live=live)]
+    simulated = [one for one in studies if not one.live]
+    outcomes = _run([run for one in simulated for run in one.runs(quick=quick)], workers) if simulated else []
+    written = _write(simulated, outcomes, out, quick=quick)
+    for one in (one for one in studies if one.live):
+        found = _run_live(one, one.runs(quick=quick))
+        written |= _write([one], found, out, quick=quick)
+        outcomes += found
     _show(written, as_json)
+    failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
     for failure in failures:
         typer.echo(f"springtide: {failure}", err=True)
     if failures:
         raise typer.Exit(FAILED)
+
+
+def _names(paper: str, *, live: bool) -> list[str]:
+    """The studies that are asked for: with `live`, those of live runs after the others."""
+    names = list(registry.PAPERS) if paper == _ALL else [paper]
+    if not live:
+        return names
+    added = [registry.LIVE[name] for name in names if name in registry.LIVE]
+    if not added and paper not in registry.LIVE.values():
+        study(paper)  # a name that nobody knows is said to be one
+        raise SpringtideError(f"--live: {paper} has no live runs; the papers that have some: {', '.join(registry.LIVE)}")
+    return names + added
+
+
+def _write(studies: Sequence[Study], outcomes: Sequence[Outcome], out: Path, *, quick: bool) -> dict[str, Written]:
+    """The pages of these studies. A run that failed costs a simulated study its page, and a live one its experiment."""
+    failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
+    failed = {failure.run.paper for failure in failures}
+    found = {
+        one.name: [outcome for outcome in outcomes if isinstance(outcome, Finding) and outcome.run.paper == one.name]
+        for one in studies
+    }
+    return {
+        one.name: write(one.without(failures), found[one.name], out, version=code_version(), quick=quick)
+        for one in studies
+        if one.name not in failed or (one.live and found[one.name])
+    }
 
 
 def _run(runs: Sequence[Run], workers: int | None) -> list[Outcome]:
@@ -65,6 +90,15 @@ def _run(runs: Sequence[Run], workers: int | None) -> list[Outcome]:
         typer.echo(f"Starting Spark on {workers or 'all'} cores of this machine ...", err=True)
         with local_session("springtide-reproduce", workers, without_java=", or use --no-spark") as spark:
             return run_on_spark(runs, attempt, spark, note)
+
+
+def _run_live(of: Study, runs: Sequence[Run]) -> list[Outcome]:
+    """One after the other: each has all of the machine."""
+    assert of.surroundings is not None
+    typer.echo(f"Live runs: {len(runs)}", err=True)
+    typer.echo("Starting Spark on executors of this machine, and warming it up ...", err=True)
+    with counting("Running live", len(runs)) as note, of.surroundings():
+        return run_in_turn(runs, attempt, note)
 
 
 def _show(written: dict[str, Written], as_json: bool) -> None:

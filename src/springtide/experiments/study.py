@@ -10,7 +10,8 @@ Section      a part of the page: tables, pictures, and claims with the paper's f
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -122,13 +123,22 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """A paper. `introduction` is Markdown: what the paper evaluated, on what, and with what it was rebuilt here."""
+    """A paper. `introduction` is Markdown: what the paper evaluated, on what, and with what it was rebuilt here.
+
+    A study with `surroundings` is of live runs: they take turns inside that block, in this process, and none is a task of a
+    Spark job, as each needs all of the machine. What they measure is not the same in a rerun.
+    """
 
     name: str
     title: str
     reference: str
     introduction: str
     experiments: tuple[Experiment, ...]
+    surroundings: Callable[[], AbstractContextManager[None]] | None = None
+
+    @property
+    def live(self) -> bool:
+        return self.surroundings is not None
 
     def experiment(self, name: str) -> Experiment:
         return next(one for one in self.experiments if one.name == name)
@@ -146,3 +156,17 @@ class Study:
             for one in self.experiments
             for section in one.sections([finding for finding in findings if finding.run.experiment == one.name])
         ]
+
+    def without(self, failures: Sequence[Failure]) -> Study:
+        """The same study, in which an experiment with a run that failed says so, and nothing else."""
+        failed = {failure.run.experiment: failure for failure in failures if failure.run.paper == self.name}
+        experiments = tuple(_failed(one, failed[one.name]) if one.name in failed else one for one in self.experiments)
+        return replace(self, experiments=experiments)
+
+
+def _failed(experiment: Experiment, failure: Failure) -> Experiment:
+    section = Section(
+        title=f"{experiment.name}: a run has failed",
+        text=f"Nothing is said of this experiment, because one of its runs has failed:\n\n    {failure}",
+    )
+    return replace(experiment, sections=lambda _: [section])
