@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from springtide.experiments.elasticutor import paper, reassignment, single_executor
+from springtide.experiments.elasticutor import paper, reassignment, reassignment_page, single_executor, single_executor_page
 from springtide.experiments.elasticutor import paper_single as single
+from springtide.experiments.elasticutor.curves import could_do_per_s
 from springtide.experiments.elasticutor.reassignment import STEP_S, one_shard, split_s, standstill_s
 from springtide.experiments.elasticutor.single_executor import Setting, Span, measure
 from springtide.experiments.elasticutor.world import ELASTIC, RESOURCE_CENTRIC, TIDE
@@ -100,7 +101,7 @@ def test_a_measurement_finds_the_same_again() -> None:
 
 
 def made_up_reassignments(centric_s: float = 2.0, tide_s: float = 0.1) -> list[Finding]:
-    experiment = reassignment.EXPERIMENT
+    experiment = reassignment_page.EXPERIMENT
     synchronisation_s = {ELASTIC: 0.002, RESOURCE_CENTRIC: centric_s, TIDE: 0.002}
     found = [
         finding(
@@ -141,39 +142,39 @@ def made_up_reassignments(centric_s: float = 2.0, tide_s: float = 0.1) -> list[F
 
 
 def test_reassignment_claims_follow_the_figures() -> None:
-    sections = reassignment.sections(made_up_reassignments())
+    sections = reassignment_page.sections(made_up_reassignments())
     assert claim(sections, "A reassignment takes much longer").holds
     assert claim(sections, "The resource-centric one").holds
     assert claim(sections, "tide's shards").holds
 
-    sections = reassignment.sections(made_up_reassignments(centric_s=0.003, tide_s=2.0))
+    sections = reassignment_page.sections(made_up_reassignments(centric_s=0.003, tide_s=2.0))
     assert not claim(sections, "A reassignment takes much longer").holds
     assert not claim(sections, "The resource-centric one").holds
     assert not claim(sections, "tide's shards").holds
 
 
 def made_up_executors(link_rows_per_s: float, tide: float = 1.0) -> list[Finding]:
-    experiment = single_executor.EXPERIMENT
+    experiment = single_executor_page.EXPERIMENT
     found = []
     for parameters, _ in single_executor.runs(True):
         cores, gain = parameters["cores"], tide if parameters["approach"] == TIDE else 1.0
         if parameters["figure"] == "10":
-            most = single_executor.could_do_per_s(cores, parameters["tuple_ms"] / 1e3)
+            most = could_do_per_s(cores, parameters["tuple_ms"] / 1e3)
             link = link_rows_per_s * 128 / parameters["row_bytes"] if parameters["approach"] == ELASTIC else np.inf
             values = {"rows_per_s": gain * min(most, link), "p99_s": parameters["tuple_ms"] / 1e3 * (100 if most > link else 1)}
         else:
             slow = parameters["state_bytes"] == single.LARGE_STATE_BYTES and parameters["approach"] == ELASTIC
             part = 4 / parameters["shuffles_per_minute"] / 4 if slow else 0.9
-            values = {"rows_per_s": gain * part * single_executor.could_do_per_s(cores, 0.001), "shards_moved": 7}
+            values = {"rows_per_s": gain * part * could_do_per_s(cores, 0.001), "shards_moved": 7}
         found.append(finding(experiment, parameters, values))
     return found
 
 
 def test_single_executor_claims_follow_the_figures() -> None:
-    sections = single_executor.sections(made_up_executors(link_rows_per_s=0.9e6))
+    sections = single_executor_page.sections(made_up_executors(link_rows_per_s=0.9e6))
     assert all(c.holds for section in sections for c in section.claims)
 
-    sections = single_executor.sections(made_up_executors(link_rows_per_s=1e9, tide=0.9))
+    sections = single_executor_page.sections(made_up_executors(link_rows_per_s=1e9, tide=0.9))
     assert not claim(sections, "It cannot use more than 16 cores").holds
     assert not claim(sections, "With tuples of 0.1 ms").holds
     assert not claim(sections, "On the whole cluster tide is as good as the executor (").holds
@@ -204,7 +205,7 @@ HOLD = (
 @pytest.mark.slow
 def test_the_quick_variant_shows_what_the_paper_claims() -> None:
     claims: list[Claim] = []
-    for experiment in (reassignment.EXPERIMENT, single_executor.EXPERIMENT):
+    for experiment in (reassignment_page.EXPERIMENT, single_executor_page.EXPERIMENT):
         runs = [Run(paper=PAPER, experiment=experiment.name, parameters=p, seed=seed) for p, seed in experiment.runs(True)]
         outcomes = run_in_turn(runs, attempt, lambda _: None)
         findings = [outcome for outcome in outcomes if isinstance(outcome, Finding)]

@@ -69,6 +69,28 @@ def test_the_busiest_replica_decides_what_gets_through() -> None:
     assert seen.operators["count"].backlog_rows < 4 * 0.1 * 1000 + 1
 
 
+@pytest.mark.parametrize(("replicas", "cores"), [(4, 2), (16, 8), (24, 8)])
+def test_replicas_that_share_cores_settle_at_what_the_cores_can_do(replicas: int, cores: int) -> None:
+    """The busiest of them decides what is let in, and it must not have to wait for those that come before it."""
+    host = replace(world.cluster().host, cores=cores)
+    start = Allocation(
+        ("host-0",), {"count": OperatorAllocation(("host-0",) * replicas, tuple(s % replicas for s in range(64)))}
+    )
+    mild = replace(SMALL.operators[0], keys=KeyDistribution(zipf=0.2))
+    held_back = BackpressureBackend(
+        replace(SMALL, operators=(mild,)),
+        replace(POOL, host=host, min_hosts=1, max_hosts=1),
+        SimulatorSettings(step_s=0.05, interval_s=0.05),
+        Generator(rows_per_s=1050.0 * cores, duration_s=10.0, buffer_rows=1000.0 * cores),
+        Limits(),
+        start=start,
+    )
+    second(held_back, 5.0)
+    rates = [second(held_back, 5.0 + 0.05 * step).operators["count"].processed_rows / 0.05 for step in range(1, 41)]
+    assert min(rates) == pytest.approx(1000.0 * cores, rel=0.01)
+    assert max(rates) == pytest.approx(1000.0 * cores, rel=0.01)
+
+
 def test_policies_are_told_what_the_generator_makes_and_rows_wait_for_what_the_buffer_holds() -> None:
     held_back = backend(Limits(), buffer_rows=500.0)
     second(held_back, 5.0)

@@ -62,6 +62,24 @@ def test_costs_that_are_known_are_found() -> None:
     assert learnt.batches == 57
 
 
+def test_a_few_tasks_that_were_held_up_sway_nothing() -> None:
+    batches = run()
+    for at in (25, 45, 50):
+        late = replace(batches[at], parts=tuple(replace(part, run_s=part.run_s + 5.0) for part in batches[at].parts))
+        batches[at] = late
+
+    learnt = calibrated({"sum": batches}, [])
+
+    assert learnt.service_s["sum"] == pytest.approx(SERVICE_S, rel=0.05)
+    assert learnt.task_s + SHARDS * learnt.shard_s == pytest.approx(TASK_S + SHARDS * SHARD_S, rel=0.1)
+
+
+def test_batches_of_one_size_are_refused() -> None:
+    same = [batch(10.0 * number, 1200.0, (1, 2)[number // 10]) for number in range(20)]
+    with pytest.raises(InvalidValue, match="'sum' are about as large: let its load vary"):
+        calibrated({"sum": same}, [])
+
+
 def test_cold_batches_and_pauses_tell_nothing() -> None:
     slow = [replace(one, parts=(Part(host="0", shards=8, rows=1.0, run_s=60.0),)) for one in run(moves=False)[:3]]
     rested = [replace(one, began_s=one.began_s + 100, ended_s=one.ended_s + 100) for one in run(moves=False)[30:]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import math
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -33,7 +34,7 @@ FIGURES = {
     "mean_cores": 16.0,
     "mean_replicas": 16.0,
     "mean_to_peak": 0.4,
-    "recorded": False,
+    "origin": streams.GENERATED,
     "curves": {
         "start_s": [0.0, 30.0],
         "offered_rows_per_s": [1.0, 2.0],
@@ -87,13 +88,14 @@ def test_the_over_provisioned_replicas_are_what_the_peak_needs() -> None:
 
 def test_a_stream_has_its_peak_and_its_length_and_is_the_same_every_time() -> None:
     first, again = streams.rates("tweets", 0), streams.rates("tweets", 0)
-    assert first.duration_s == streams.DURATION_S
+    own = streams.origin("tweets", 0) == streams.PAPERS_OWN
+    assert first.duration_s == (streams.OWN_DURATION_S if own else streams.DURATION_S)
     assert first.peak_rate_per_s == pytest.approx(4000.0)
     assert np.array_equal(first.counts, again.counts)
 
 
 def test_the_raw_stream_has_the_rows_of_the_smoothed_one() -> None:
-    smooth, raw = streams.rates("tweets", 0), streams.rates("raw-tweets", 0)
+    smooth, raw = streams.rates("tweets", 1), streams.rates("raw-tweets", 1)
     assert raw.rows == pytest.approx(smooth.rows, rel=0.05)
     assert raw.peak_rate_per_s > smooth.peak_rate_per_s
     assert np.abs(np.diff(raw.counts)).sum() > 2 * np.abs(np.diff(smooth.counts)).sum()
@@ -101,11 +103,28 @@ def test_the_raw_stream_has_the_rows_of_the_smoothed_one() -> None:
 
 def test_without_recordings_a_generated_day_stands_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SPRINGTIDE_DATA", str(tmp_path))
-    assert not streams.recorded("tweets")
+    assert streams.origin("tweets", 0) == streams.GENERATED
     first, second = streams.rates("tweets", 0), streams.rates("tweets", 1)
     assert first.peak_rate_per_s == pytest.approx(4000.0)
     assert not np.array_equal(first.counts, second.counts)
     assert streams.rates("dns", 0).peak_rate_per_s == pytest.approx(3000.0)
+
+
+def test_the_papers_own_stream_comes_before_others(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SPRINGTIDE_DATA", str(tmp_path))
+    generated = streams.rates("tweets", 0)
+    smooth = np.interp(np.arange(1301), [0, 850, 1300], [300.0, 5000.0, 400.0])
+    for file, values in ((streams.STREAMS["tweets"].own, smooth), (streams.STREAMS["raw-tweets"].own, 1.5 * smooth)):
+        lines = [f"{second},{value:.0f}" for second, value in enumerate(values)]
+        (tmp_path / file).write_bytes(gzip.compress("\n".join(["time,value", *lines]).encode()))
+
+    assert streams.origin("tweets", 0) == streams.origin("raw-tweets", 0) == streams.PAPERS_OWN
+    own, raw = streams.rates("tweets", 0), streams.rates("raw-tweets", 0)
+    assert own.duration_s == streams.OWN_DURATION_S
+    assert own.peak_rate_per_s == pytest.approx(4000.0)
+    assert raw.peak_rate_per_s == pytest.approx(6000.0)  # on the scale of the smoothed one
+    assert streams.origin("tweets", 1) == streams.origin("dns", 0) == streams.GENERATED
+    assert np.array_equal(streams.rates("tweets", 1).counts, generated.counts)
 
 
 def test_what_does_not_exist_is_refused() -> None:
@@ -222,8 +241,12 @@ def test_tide_is_judged_by_its_service_and_by_what_it_takes() -> None:
 
 
 def test_the_page_says_where_the_rates_come_from() -> None:
-    for recorded, said in ((True, "The rates are recorded ones."), (False, "the rates are generated ones.")):
-        texts = [section.text for section in STUDY.sections(made_up(lambda _, recorded=recorded: {"recorded": recorded}))]
+    for origin, said in (
+        (streams.PAPERS_OWN, "The rates are the paper's own"),
+        (streams.RECORDED, "The rates are recorded ones."),
+        (streams.GENERATED, "The rates are generated ones"),
+    ):
+        texts = [section.text for section in STUDY.sections(made_up(lambda _, origin=origin: {"origin": origin}))]
         assert sum(said in text for text in texts) == 2
 
 

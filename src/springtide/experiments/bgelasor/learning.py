@@ -17,6 +17,7 @@ from springtide.forecast.models.singles import NEURAL, RegisteredModel
 from springtide.forecast.running.choosing import QUICK_MODELS, Models
 from springtide.forecast.storage import encoded
 from springtide.forecast.trained import Trained, TrainedModel, TrainedSeries, recent_file, weights_file, write_trained
+from springtide.model.observation import FloatArray
 
 NEURAL_NAMES = tuple(model.name for model in NEURAL)
 QUICK_MEMBERS = tuple(name for name in QUICK_MODELS.split(",") if name != Auto.name)
@@ -34,6 +35,14 @@ def learnt(load: Load, model: str, seed: int) -> RegisteredModel:
         if model == Auto.name:
             return Auto().of([make_model(name).fit(train, validation, seed) for name in QUICK_MEMBERS], validation)
         return make_model(model).fit(train, validation, seed)
+
+
+def said_ahead(load: Load, model: RegisteredModel, epochs: int, steps: int) -> FloatArray:
+    """What the model says, at the end of each of the first epochs of the test part, of the next `steps`: rows per second."""
+    ends = load.bounds.test + np.arange(epochs)
+    pasts = load.scale.scaled(load.rates_per_s)[ends[:, None] + np.arange(1 - load.lengths.past, 1)]
+    with threadpool_limits(limits=1):
+        return load.scale.rates_per_s(model.predict(pasts, steps))
 
 
 def kept_for_run(load: Load, model: RegisteredModel, folder: Path, source: str) -> Models:

@@ -17,13 +17,15 @@ from typing import Any
 import numpy as np
 
 from springtide.experiments.bgelasor import world
-from springtide.experiments.bgelasor.learning import can_learn, kept_for_run, learnt
+from springtide.experiments.bgelasor.learning import can_learn, kept_for_run, learnt, said_ahead
 from springtide.experiments.bgelasor.loads import Load, load_named
 from springtide.experiments.study import Values
 from springtide.forecast.running.choosing import Models
 from springtide.model.application import Application
+from springtide.model.observation import FloatArray
 from springtide.model.protocols import AnyPolicy
-from springtide.plan.cost.model import transition_cost
+from springtide.plan.cost.model import least_instances, transition_cost
+from springtide.plan.policies.cost_balance import CostBalance
 from springtide.plan.registry import make_policy
 from springtide.simulation import Simulation
 from springtide.workload.traces import Trace
@@ -57,8 +59,8 @@ def run(parameters: Values, seed: int) -> Values:
     load = load_named(parameters["load"]).with_mean(world.MEAN_ROWS_PER_S)
     trace = world.tested(load, parameters["days"])
     least = world.needs(trace)
-    with _models(load, seed) as models:
-        scene = _Scene(load=load, trace=trace, models=models)
+    with _learnt(load, trace.steps, seed) as (models, ahead):
+        scene = _Scene(load=load, trace=trace, models=models, ahead_rows_per_s=ahead)
         algorithms = dict(_compared(scene))
         factor, reserved = _with_headroom(scene, algorithms[TIDE]["late_share"])
     shown = scene.shown
@@ -78,11 +80,20 @@ def run(parameters: Values, seed: int) -> Values:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Scene:
-    """What all algorithms have in common."""
+    """What all algorithms have in common.
+
+    `models` and `ahead_rows_per_s` are of one network: for `tide`, which listens to it as long as it errs less than simple
+    models do, and what it says by itself, as the paper's algorithms have it.
+    """
 
     load: Load
     trace: Trace
-    models: Models | None
+    models: Models | None = None
+    ahead_rows_per_s: FloatArray | None = None
+
+    def of_paper(self, algorithm: str, *, headroom: float = 1.0, waiting: bool = False) -> AnyPolicy:
+        policy = make_policy(ALGORITHMS[algorithm], {})
+        return world.Shown(policy=policy, ahead_rows_per_s=self.ahead_rows_per_s, headroom=headroom, waiting=waiting)
 
     @property
     def shown(self) -> slice:
@@ -104,11 +115,12 @@ class _Scene:
             policy=policy,
             policy_name=type(policy).__name__,
             start=world.first_allocation(pool, world.needs(self.trace)[0]),
-            models=self.models,
+            models=self.models if rents else None,
         ).run()
         instances = [point.hosts if rents else point.replicas for point in points]
         return {
             **_costs(instances),
+            **(self.kept(instances) if isinstance(policy, world.Shown) else {}),
             "short_epochs": sum(n < least for n, least in zip(instances, world.needs(self.trace), strict=True)),
             "latency_mean_s": summary.latency.mean_s,
             "latency_p50_s": summary.latency.p50_s,
@@ -119,6 +131,18 @@ class _Scene:
             "shown_instances": instances[self.shown],
             "shown_latency_s": [round(point.latency_p90_s, 4) for point in points[self.shown]],
         }
+
+    def kept(self, instances: list[int]) -> dict[str, int]:
+        """How many instances there were beyond what CBA's first step, which is SPEA, would have had, over all epochs; and how
+        many of these were needed in their epoch or in the next one."""
+        if self.ahead_rows_per_s is None:
+            return {}
+        least = np.array(world.needs(self.trace))
+        said = [least_instances(rate, world.CAPABILITY_ROWS_PER_S) for rate in self.ahead_rows_per_s[:-2, 0].tolist()]
+        simple = np.maximum(least[:-2], said)
+        kept = np.maximum(0, np.array(instances[1:-1]) - simple)
+        needed = np.clip(np.maximum(least[1:-1], least[2:]) - simple, 0, kept)
+        return {"kept": int(kept.sum()), "kept_and_needed": int(needed.sum())}
 
 
 def _costs(instances: list[int]) -> dict[str, Any]:
@@ -137,14 +161,14 @@ def _costs(instances: list[int]) -> dict[str, Any]:
 
 
 def _compared(scene: _Scene) -> Iterator[tuple[str, dict[str, Any]]]:
-    for name, policy in ALGORITHMS.items():
-        yield name, scene.told(make_policy(policy, {}))
+    for name in ALGORITHMS:
+        yield name, scene.told(scene.of_paper(name))
     yield TIDE, scene.told(make_policy(TIDE, {}), rents=True)
     yield OPTIMUM, scene.told(world.Timetable(numbers=world.optimum(world.needs(scene.trace))))
     for name in ("SPEA", "CBA"):
         yield knowing(name), scene.told(world.Told(policy=make_policy(ALGORITHMS[name], {})))
-    for name, policy in ALGORITHMS.items():
-        yield waiting(name), scene.told(make_policy(policy, {}), world.WAITING)
+    for name in ALGORITHMS:
+        yield waiting(name), scene.told(scene.of_paper(name, waiting=True), world.WAITING)
 
 
 def _with_headroom(scene: _Scene, late_share: float) -> tuple[float, dict[str, Any]]:
@@ -153,17 +177,19 @@ def _with_headroom(scene: _Scene, late_share: float) -> tuple[float, dict[str, A
     found: dict[int, dict[str, Any]] = {}
     while high - low > 1:
         power = (low + high) // 2
-        found[power] = scene.told(world.Headroom(policy=make_policy(ALGORITHMS["CBA"], {}), factor=_FINEST**power))
+        found[power] = scene.told(scene.of_paper("CBA", headroom=_FINEST**power))
         low, high = (low, power) if found[power]["late_share"] <= late_share + _ALIKE else (power, high)
     power = min(high, _LARGEST)
     return _FINEST**power, found[power]
 
 
 @contextmanager
-def _models(load: Load, seed: int) -> Iterator[Models | None]:
-    """The paper's predictor, where torch is there to teach it."""
+def _learnt(load: Load, epochs: int, seed: int) -> Iterator[tuple[Models | None, FloatArray | None]]:
+    """The paper's predictor for `tide`, and what it says by itself after each epoch; none without torch."""
     if not can_learn(PREDICTOR):
-        yield None
+        yield None, None
         return
+    model = learnt(load, PREDICTOR, seed)
+    ahead = said_ahead(load, model, epochs, CostBalance().horizon)
     with tempfile.TemporaryDirectory(prefix="springtide-") as folder:
-        yield kept_for_run(load, learnt(load, PREDICTOR, seed), Path(folder), world.SOURCE)
+        yield kept_for_run(load, model, Path(folder), world.SOURCE), ahead

@@ -26,7 +26,8 @@ from springtide.experiments.bgelasor.loads import Load
 from springtide.model.allocation import Allocation, HostType, Pool, new_host_names, spread
 from springtide.model.application import Application, Grouping, Operator
 from springtide.model.decision import Decision
-from springtide.model.protocols import AnyPolicy, View
+from springtide.model.observation import FloatArray, Observation
+from springtide.model.protocols import AnyPolicy, Forecast, View
 from springtide.plan.cost.model import Prices, least_instances
 from springtide.plan.horizon.path import Moves, cheapest_path
 from springtide.plan.placement.counts import allocate
@@ -123,21 +124,41 @@ class Told:
         return self.policy.decide(view, memory)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Headroom:
-    """A policy that is shown all rates so many times as high as they are: it has that much more than it would have had."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Shown:
+    """One of the paper's algorithms, which is shown what the paper shows it.
 
-    name: ClassVar[str] = "headroom"
+    `ahead_rows_per_s[i, k]` is what the predictor says, at the end of the epoch i, of the epoch i + 1 + k; without it there is
+    whatever forecast the view has. All rates are `headroom` times as high as they are. Rows that wait are only shown where
+    `waiting`: the paper's system discards them, and its algorithms look at the input.
+    """
+
+    name: ClassVar[str] = "shown"
 
     policy: AnyPolicy
-    factor: float
+    ahead_rows_per_s: FloatArray | None = None
+    headroom: float = 1.0
+    waiting: bool = False
 
     def start(self) -> Any:
         return self.policy.start()
 
     def decide(self, view: View, memory: Any) -> tuple[Decision, Any]:
+        demand = {operator: self.headroom * rate for operator, rate in view.demand_rows_per_s.items()}
+        seen = view.observation if self.waiting else _without_backlog(view.observation)
+        shown = replace(view, observation=seen, demand_rows_per_s=demand, forecast=self._forecast(view))
+        return self.policy.decide(shown, memory)
+
+    def _forecast(self, view: View) -> Forecast | None:
         forecast = view.forecast
-        if forecast is not None:
-            forecast = replace(forecast, mean={source: self.factor * rates for source, rates in forecast.mean.items()})
-        demand = {operator: self.factor * rate for operator, rate in view.demand_rows_per_s.items()}
-        return self.policy.decide(replace(view, demand_rows_per_s=demand, forecast=forecast), memory)
+        if self.ahead_rows_per_s is not None:
+            ahead = self.ahead_rows_per_s[min(view.observation.index, len(self.ahead_rows_per_s) - 1)]
+            interval_s = view.observation.interval_s
+            forecast = Forecast(interval_s=interval_s, model=self.name, mean={SOURCE: ahead}, upper={SOURCE: ahead})
+        if forecast is None:
+            return None
+        return replace(forecast, mean={source: self.headroom * rates for source, rates in forecast.mean.items()})
+
+
+def _without_backlog(observation: Observation) -> Observation:
+    return replace(observation, operators={name: replace(o, backlog_rows=0.0) for name, o in observation.operators.items()})

@@ -6,9 +6,9 @@ from springtide.experiments.elasticutor import (
     cluster_sizes,
     exchange,
     executors_and_shards,
-    reassignment,
+    reassignment_page,
     shuffles,
-    single_executor,
+    single_executor_page,
 )
 from springtide.experiments.study import Study
 
@@ -46,8 +46,8 @@ STUDY = Study(
     introduction=_INTRODUCTION,
     experiments=(
         shuffles.EXPERIMENT,
-        reassignment.EXPERIMENT,
-        single_executor.EXPERIMENT,
+        reassignment_page.EXPERIMENT,
+        single_executor_page.EXPERIMENT,
         executors_and_shards.EXPERIMENT,
         exchange.EXPERIMENT,
         cluster_sizes.EXPERIMENT,

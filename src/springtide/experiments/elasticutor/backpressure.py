@@ -14,13 +14,14 @@ generator that makes as many rows as it can, so that throughput is what the slow
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from springtide.analyze.demand import gains
-from springtide.backends.simulator.backend import SimulatorBackend
+from springtide.backends.simulator.backend import SimulatorBackend, VirtualClock
+from springtide.backends.simulator.intake import Queues, Routing
 from springtide.backends.simulator.settings import SimulatorSettings
 from springtide.errors import require
 from springtide.model.action import Action, MoveShards, SetReplicas
@@ -64,8 +65,92 @@ class _Routes:
     remote_bytes: float
 
 
-class BackpressureBackend(SimulatorBackend):
-    """The simulator with a generator that is held back: the one source's rows are written step by step, as time passes."""
+class _Gate:
+    """The generator's buffer, and what is let out of it: the simulator's `Intake`."""
+
+    def __init__(self, application: Application, pool: Pool, step_s: float, buffer_rows: float, limits: Limits) -> None:
+        self._application, self._limits = application, limits
+        self._step_s, self._buffer_rows = step_s, buffer_rows
+        self._link_bytes = pool.host.bandwidth_bytes_per_s * step_s
+        self._gain = gains(application)[application.sources[0].name]
+        self._waiting_rows = 0.0
+        self._closed_until_s = 0.0
+        self._routes = _Routes(np.zeros(0), np.zeros(0), 0.0)
+        self._most_rows = np.zeros(0)
+        self.waited_row_s = 0.0
+        self.remote_bytes = 0.0
+
+    def close_until(self, time_s: float) -> None:
+        self._closed_until_s = max(self._closed_until_s, time_s)
+
+    def rearranged(self, queues: Queues) -> None:
+        self._routes = self._routed(queues)
+        self._most_rows = self._rows_with_full_queue(queues)
+
+    def let_in(self, step: int, made: FloatArray, queues: Queues) -> FloatArray:
+        waiting_rows = self._waiting_rows + float(made.sum())
+        closed = (step + 0.5) * self._step_s < self._closed_until_s
+        rows = 0.0 if closed else min(waiting_rows, self._room_rows(queues))
+        self._waiting_rows = min(waiting_rows - rows, self._buffer_rows)
+        self.waited_row_s += self._waiting_rows * self._step_s
+        self.remote_bytes += rows * self._routes.remote_bytes
+        return np.array([rows])
+
+    def _room_rows(self, queues: Queues) -> float:
+        """How many rows can come in this step before a replica's queue, or a link, is full."""
+        used = self._routes.rows > 0
+        room = (self._most_rows - queues.waiting_rows())[used] / self._routes.rows[used]
+        busiest = float(self._routes.link_bytes.max(initial=0.0))
+        return max(0.0, min(float(room.min(initial=np.inf)), self._link_bytes / busiest if busiest > 0 else np.inf))
+
+    def _rows_with_full_queue(self, queues: Queues) -> FloatArray:
+        """The rows that each replica may have at the start of a step: those it can do in it, and a full queue behind them."""
+        found = np.zeros(queues.replica_slots)
+        for index, operator in enumerate(self._application.operators):
+            found[queues.replicas(index)] = (self._limits.queue_s + self._step_s) / operator.service_time_s
+        return found
+
+    def _routed(self, queues: Queues) -> _Routes:
+        rows, links, remote = np.zeros(queues.replica_slots), np.zeros((2, queues.host_slots)), 0.0
+        for index, operator in enumerate(self._application.operators):
+            routing = queues.routing(index)
+            shares = routing.shares * self._gain[operator.name]
+            rows += np.bincount(routing.replicas, weights=shares, minlength=len(rows))
+            if self._limits.executors and operator.keyed:
+                entering, leaving = self._entrances(Routing(shares, routing.replicas), queues)
+                sent_bytes = self._sent_bytes(operator.name)
+                links[0] += entering * operator.row_bytes + leaving * sent_bytes
+                links[1] += leaving * operator.row_bytes + entering * sent_bytes
+                remote += float(leaving.sum()) * (operator.row_bytes + sent_bytes)
+        return _Routes(rows, links.max(axis=0), remote)
+
+    def _entrances(self, routing: Routing, queues: Queues) -> tuple[FloatArray, FloatArray]:
+        """For each host: the rows that enter executors there, and those of them that go on to replicas on other hosts."""
+        shares, hosts = routing.shares, queues.host_slots
+        owners = np.arange(len(shares)) * self._limits.executors // len(shares)
+        homes = self._homes(owners, routing.replicas, queues)[owners]
+        far = queues.replica_hosts()[routing.replicas] != homes
+        entering = np.bincount(homes, weights=shares, minlength=hosts).astype(np.float64)
+        leaving = np.bincount(homes[far], weights=shares[far], minlength=hosts).astype(np.float64)
+        return entering, leaving
+
+    def _sent_bytes(self, operator: str) -> float:
+        """What an operator sends on for each row, in bytes."""
+        edges = self._application.outputs(operator)
+        return sum(edge.selectivity * self._application.operator(edge.downstream).row_bytes for edge in edges)
+
+    def _homes(self, owners: _Ints, replicas: _Ints, queues: Queues) -> _Ints:
+        """The host of each executor's entrance: the one with most of its replicas."""
+        pairs = np.unique(owners * queues.replica_slots + replicas)
+        owner, replica = pairs // queues.replica_slots, pairs % queues.replica_slots
+        cells = owner * queues.host_slots + queues.replica_hosts()[replica]
+        counts = np.bincount(cells, minlength=self._limits.executors * queues.host_slots)
+        found: _Ints = counts.reshape(self._limits.executors, queues.host_slots).argmax(axis=1)
+        return found
+
+
+class BackpressureBackend:
+    """The simulator behind a gate that holds the generator's rows back: a `Backend`."""
 
     def __init__(  # noqa: PLR0913 - what the simulator is given, and what holds it back
         self,
@@ -80,103 +165,33 @@ class BackpressureBackend(SimulatorBackend):
     ) -> None:
         require(len(application.sources) == 1, "back-pressure is for applications with one source")
         steps = round(generator.duration_s / settings.step_s)
-        super().__init__(application, pool, settings, np.zeros((1, steps)), seed=seed, start=start)
-        self._generator, self._limits = generator, limits
-        self._gain = gains(application)[application.sources[0].name]
-        self._buffer = 0.0
-        self._made = 0.0
-        self._closed_until_s = 0.0
-        self._routes = _Routes(np.zeros(0), np.zeros(0), 0.0)
-        self._most_rows = self._rows_with_full_queue()
-        self.waited_row_s = 0.0  # rows times the seconds they waited in the buffer, since the start
-        self.remote_bytes = 0.0  # sent to replicas far from their executor's entrance, and back
+        made = np.full((1, steps), generator.rows_per_s * settings.step_s)
+        self._limits = limits
+        self._gate = _Gate(application, pool, settings.step_s, generator.buffer_rows, limits)
+        self._simulator = SimulatorBackend(application, pool, settings, made, seed=seed, start=start, intake=self._gate)
+
+    @property
+    def clock(self) -> VirtualClock:
+        return self._simulator.clock
+
+    @property
+    def duration_s(self) -> float:
+        return self._simulator.duration_s
+
+    @property
+    def waited_row_s(self) -> float:
+        """Rows times the seconds they waited in the buffer, since the start."""
+        return self._gate.waited_row_s
+
+    @property
+    def remote_bytes(self) -> float:
+        """What was sent to replicas far from their executor's entrance, and back, since the start."""
+        return self._gate.remote_bytes
 
     def observe(self) -> Observation:
-        seen = replace(super().observe(), source_rows={self._application.sources[0].name: self._made})
-        self._made = 0.0
-        return seen
+        return self._simulator.observe()
 
     def apply(self, actions: Sequence[Action]) -> None:
-        super().apply(actions)
+        self._simulator.apply(actions)
         if any(isinstance(action, SetReplicas | MoveShards) for action in actions):
-            self._closed_until_s = max(self._closed_until_s, self.clock.now_s() + self._limits.repartition_s)
-
-    def _simulate_to(self, step: int) -> None:
-        while self._engine.step < step:
-            if self._moved:
-                self._routes = self._routed()
-            self._let_in(self._engine.step)
-            super()._simulate_to(self._engine.step + 1)
-
-    def _let_in(self, step: int) -> None:
-        step_s = self._settings.step_s
-        made = self._generator.rows_per_s * step_s
-        closed = (step + 0.5) * step_s < self._closed_until_s
-        rows = 0.0 if closed else min(self._buffer + made, self._room_rows())
-        self._made += made
-        self._buffer = min(self._buffer + made - rows, self._generator.buffer_rows)
-        self.waited_row_s += self._buffer * step_s
-        self.remote_bytes += rows * self._routes.remote_bytes
-        self._rows[0, step] = rows
-
-    def _room_rows(self) -> float:
-        """How many rows can come in this step before a replica's queue, or a link, is full."""
-        state = self._engine.state
-        waiting = np.bincount(state.lanes["replica"], weights=state.lanes["rows"], minlength=len(state.replicas))
-        used = self._routes.rows > 0
-        room = (self._most_rows - waiting)[used] / self._routes.rows[used]
-        link = self._pool.host.bandwidth_bytes_per_s * self._settings.step_s
-        busiest = float(self._routes.link_bytes.max(initial=0.0))
-        return max(0.0, min(float(room.min(initial=np.inf)), link / busiest if busiest > 0 else np.inf))
-
-    def _rows_with_full_queue(self) -> FloatArray:
-        """The rows that each replica may have at the start of a step: those it can do in it, and a full queue behind them."""
-        operators = self._engine.state.operators
-        found = np.zeros(len(self._engine.state.replicas))
-        for of in operators:
-            rows = (self._limits.queue_s + self._settings.step_s) / float(of["service_s"])
-            found[int(of["replica_first"]) : int(of["replica_after"])] = rows
-        return found
-
-    def _routed(self) -> _Routes:
-        state = self._engine.state
-        rows, links, remote = np.zeros(len(state.replicas)), np.zeros((2, len(state.hosts))), 0.0
-        for index, operator in enumerate(self._application.operators):
-            lanes = self._engine.lanes(index)
-            epoch = int(state.operators["epoch"][index]) % state.share.shape[1]
-            shares = state.share[lanes, epoch] * self._gain[operator.name]
-            replicas = state.lanes["replica"][lanes]
-            rows += np.bincount(replicas, weights=shares, minlength=len(rows))
-            if self._limits.executors and operator.keyed:
-                entering, leaving = self._entrances(shares, replicas)
-                sent_bytes = self._sent_bytes(operator.name)
-                links[0] += entering * operator.row_bytes + leaving * sent_bytes
-                links[1] += leaving * operator.row_bytes + entering * sent_bytes
-                remote += float(leaving.sum()) * (operator.row_bytes + sent_bytes)
-        return _Routes(rows, links.max(axis=0), remote)
-
-    def _entrances(self, shares: FloatArray, replicas: _Ints) -> tuple[FloatArray, FloatArray]:
-        """For each host: the rows that enter executors there, and those of them that go on to replicas on other hosts."""
-        hosts = len(self._engine.state.hosts)
-        owners = np.arange(len(shares)) * self._limits.executors // len(shares)
-        homes = self._homes(owners, replicas)[owners]
-        far = self._engine.state.replicas["host"][replicas] != homes
-        entering = np.bincount(homes, weights=shares, minlength=hosts).astype(np.float64)
-        leaving = np.bincount(homes[far], weights=shares[far], minlength=hosts).astype(np.float64)
-        return entering, leaving
-
-    def _sent_bytes(self, operator: str) -> float:
-        """What an operator sends on for each row, in bytes."""
-        edges = self._application.outputs(operator)
-        return sum(edge.selectivity * self._application.operator(edge.downstream).row_bytes for edge in edges)
-
-    def _homes(self, owners: _Ints, replicas: _Ints) -> _Ints:
-        """The host of each executor's entrance: the one with most of its replicas."""
-        state = self._engine.state
-        hosts = len(state.hosts)
-        pairs = np.unique(owners * len(state.replicas) + replicas)
-        owner, replica = pairs // len(state.replicas), pairs % len(state.replicas)
-        cells = owner * hosts + state.replicas["host"][replica]
-        counts = np.bincount(cells, minlength=self._limits.executors * hosts)
-        found: _Ints = counts.reshape(self._limits.executors, hosts).argmax(axis=1)
-        return found
+            self._gate.close_until(self.clock.now_s() + self._limits.repartition_s)

@@ -1,14 +1,13 @@
-"""Figure 16 and Table 2: the exchange on 32 nodes, with the executor-centric approach without its scheduler's "
-"optimisations."""
+"""Figure 16 and Table 2: the exchange on 32 nodes, with the executor-centric approach without its scheduler's optimisations."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from springtide.experiments.elasticutor import paper, shuffles, world
+from springtide.experiments.elasticutor import paper, world
 from springtide.experiments.elasticutor.trial import Trial, run_trial
-from springtide.experiments.elasticutor.wording import matching, mean_of, milliseconds, thousands
+from springtide.experiments.elasticutor.wording import NOT_LOOKED_INTO, matching, mean_of, milliseconds, thousands, unexplained
 from springtide.experiments.elasticutor.world import ALL_CORES, ELASTIC, MOST_CORES, NAIVE, RESOURCE_CENTRIC, STATIC, TIDE
 from springtide.experiments.study import Claim, Experiment, Finding, PageTable, Picture, Section, Values
 
@@ -176,20 +175,26 @@ def _latency_claims(results: _Results) -> list[Claim]:
 def _comparisons(results: _Results) -> list[Claim]:
     optimised, quicker = results.ratios(results.throughput, ELASTIC, NAIVE), results.ratios(results.latency_ms, ELASTIC, NAIVE)
     ours, ours_latency = results.ratios(results.throughput, TIDE, ELASTIC), results.ratios(results.latency_ms, TIDE, ELASTIC)
+    little = {
+        "no less throughput": min(optimised) >= 1,
+        "little more of it": max(optimised) < 1.3,
+        "no higher latency": max(quicker) <= 1,
+    }
+    ahead = {"more throughput": min(ours) >= 1, "no higher latency": max(ours_latency) <= 1}
     return [
         Claim(
             says="Elasticutor's scheduler is better than naive-EC, by little",
             paper="recognizable, but small",
             here=f"{_both(optimised, 3)} times the throughput, {_both(quicker)} times the latency",
-            holds=min(optimised) >= 1 and max(optimised) < 1.3 and max(quicker) <= 1,
-            why="what the optimisations save is small against the second after a shuffle in which nobody knows the new keys",
+            holds=all(little.values()),
+            why=unexplained(little),
         ),
         Claim(
             says="tide lets more orders through than Elasticutor, at no higher latency",
             paper="-",
             here=f"{_both(ours)} times the throughput, {_both(ours_latency)} times the latency",
-            holds=min(ours) >= 1 and max(ours_latency) <= 1,
-            why=shuffles.LATE,
+            holds=all(ahead.values()),
+            why=unexplained(ahead),
             ours=True,
         ),
     ]
@@ -235,7 +240,7 @@ def _table_2(results: _Results) -> Section:
                 paper="-",
                 here=f"{_both(migration[TIDE])} against {_both(migration[ELASTIC])} MB/s",
                 holds=all(ours <= theirs for ours, theirs in zip(migration[TIDE], migration[ELASTIC], strict=True)),
-                why="tide deals shards over all nodes, and those that change replica mostly change node as well",
+                why=NOT_LOOKED_INTO,
                 ours=True,
             ),
         ),

@@ -1,13 +1,29 @@
-"""Figures as the page writes them, and findings by the parameters of their runs."""
+"""Figures as the page writes them, findings by the parameters of their runs, and what is said where nothing is known.
+
+A claim that holds has no reason not to: nobody has looked for one. If it stops holding, the page says that nobody has
+(`NOT_LOOKED_INTO`, `unexplained`), and never what somebody once expected the reason to be.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from springtide.errors import require
 from springtide.experiments.study import Finding, Values
+
+NOT_LOOKED_INTO = "not looked into yet: it held whenever this was looked at"
+
+
+def unexplained(parts: Mapping[str, bool]) -> str:
+    """The same for a claim of several parts: which of them fail.
+
+    >>> unexplained({"lower latency": True, "more throughput": False})
+    'not looked into yet: it held whenever this was looked at; what fails: more throughput'
+    """
+    failing = [part for part, holds in parts.items() if not holds]
+    return f"{NOT_LOOKED_INTO}; what fails: {', '.join(failing)}" if failing else NOT_LOOKED_INTO
 
 
 def thousands(rows_per_s: float) -> str:

@@ -18,8 +18,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from springtide.analyze.demand import gains
 from springtide.backends.simulator.settings import Moves, SimulatorSettings
+from springtide.backends.simulator.topology import KeySpace
 from springtide.experiments.elasticutor import paper
 from springtide.experiments.elasticutor.backpressure import Generator, Limits
 from springtide.model.allocation import Allocation, HostType, OperatorAllocation, Pool, new_host_names, spread
@@ -194,6 +197,17 @@ def hottest_key_share() -> float:
 def hottest_key_limit_per_s() -> float:
     """The most rows per second that can come through if the most frequent key stays on one core."""
     return 1.0 / (hottest_key_share() * paper.SERVICE_TIME_S)
+
+
+def hottest_shard_limit_per_s(shuffles: int = 100) -> float:
+    """The same if a shard stays on one core: the mean over shuffles, as chance gives the key others to share its shard with."""
+    operator = micro_benchmark(Workload()).operators[0]
+    keys = KeySpace(operator.keys, operator.shards, np.random.default_rng(0))
+    limits_per_s = []
+    for _ in range(shuffles):
+        limits_per_s.append(1.0 / (float(keys.shares().max()) * paper.SERVICE_TIME_S))
+        keys.shuffle()
+    return math.fsum(limits_per_s) / shuffles
 
 
 def exchange_executors(nodes: int) -> int:

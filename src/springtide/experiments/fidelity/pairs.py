@@ -30,7 +30,8 @@ class Pair:
         return registry.kind(self.application)(**{**self.options, **(self.calibration if calibrating else {})})
 
 
-_LEARNING = {"trace": "generator:steps:levels=60/300/150/450/60,hold_s=18"}
+# Below what fills a batch, so that batches of many sizes are seen with each number of replicas.
+_LEARNING = {"trace": "generator:steps:levels=10/30/120/40/200/60/260/30/160/20/90/10,hold_s=8"}
 
 PAIRS = (
     Pair(
@@ -47,12 +48,21 @@ PAIRS = (
         options={**_WAITING, "trace": "generator:steps:levels=100/300/500/300/100/300,hold_s=25", "zipf": 0.0},
         calibration=_LEARNING,
         policy="ds2",
+        # The autoscaler's windows are quarters of an hour, the run takes minutes.
+        parameters={
+            "metrics_window_s": 8.0,
+            "stabilisation_interval_s": 2.0,
+            "scale_down_interval_s": 15.0,
+            "catch_up_duration_s": 20.0,
+            "restart_time_s": 2.0,
+            "backlog_lag_threshold_s": 60.0,
+        },
     ),
     Pair(
         name="requests",
         application="dns",
-        options={"rates": "generator:bursty-day", "peak_rows_per_s": 300.0, "duration_s": 120.0},
-        calibration={"duration_s": 80.0, "seed": 11},
+        options={"rates": "generator:bursty-day", "peak_rows_per_s": 1500.0, "duration_s": 120.0},
+        calibration={"peak_rows_per_s": 500.0, "duration_s": 90.0, "seed": 11},
         policy="global-thresholds",
         max_rows_per_batch=2000,
     ),

@@ -7,7 +7,7 @@ from typing import Any
 
 from springtide.experiments.psps import world
 from springtide.experiments.psps.measuring import Intervals, curves, metrics, rows_delivered_per_source_row
-from springtide.experiments.psps.streams import rates, recorded
+from springtide.experiments.psps.streams import origin, rates
 from springtide.simulation import Simulation
 
 STRETCHES = 4  # of a stream, in the full variant
@@ -32,7 +32,7 @@ def run(parameters: Mapping[str, Any], seed: int) -> dict[str, Any]:
     seen = Intervals(rows_delivered_per_source_row(application))
     summary, _ = simulation.run([seen])
     return {
-        "recorded": recorded(setting.stream),
+        "origin": origin(setting.stream, setting.stretch),
         "mean_to_peak": trace.mean_rate_per_s / trace.peak_rate_per_s,
         "dropped_rows": summary.rows.dropped,
         **metrics(seen.kept, summary.latency, setting.plan.over_provisioned),

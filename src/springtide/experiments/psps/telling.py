@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from springtide.experiments.psps.paper import Printed
+from springtide.experiments.psps.streams import GENERATED, PAPERS_OWN, RECORDED
 from springtide.experiments.psps.world import Setting
 from springtide.experiments.study import Claim, Finding, PageTable
 
@@ -30,6 +31,11 @@ COLUMNS = (
 )
 NOT_LOOKED_INTO = "it did on the recorded stream when this study was written, so the reason has not been looked into"
 
+_ORIGINS = {
+    PAPERS_OWN: "the paper's own, as its authors have published them",
+    RECORDED: "recorded ones",
+    GENERATED: "generated ones, because the recording was not at hand",
+}
 _SAME_SHARE = 0.0005  # of all rows: what may still be on its way when a run ends
 _SAME = 1e-9
 
@@ -75,9 +81,9 @@ class Results:
 
     @property
     def origin(self) -> str:
-        """Where the rates come from, for people."""
-        recorded = all(bool(found["recorded"]) for by_stretch in self._of.values() for found in by_stretch.values())
-        return "The rates are recorded ones." if recorded else "The recording was not at hand: the rates are generated ones."
+        """Where the rates of the first stretch come from, for people."""
+        found = {str(by_stretch[min(by_stretch)]["origin"]) for by_stretch in self._of.values()}
+        return f"The rates are {', and '.join(said for origin, said in _ORIGINS.items() if origin in found)}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +169,7 @@ def _compared(
         paper=_beside(metric, one, other, one.printed, other.printed),
         here=_beside(metric, one, other, results.of(one.setting), results.of(other.setting)) + _count(agreeing),
         holds=agreeing[0],
-        why=why,
+        why="" if agreeing[0] else why,
     )
 
 
@@ -231,7 +237,8 @@ def _tide_claim(
         f"{f'{pair.name}: ' if pair.name else ''}{told(ours)} against {told(theirs)}"
         for pair, ((ours, theirs), *_) in zip(pairs, by_pair, strict=True)
     )
-    return Claim(says=says, paper="-", here=here + _count(agreeing), holds=agreeing[0], why=_price(by_pair[-1][0]), ours=True)
+    why = "" if agreeing[0] else _price(by_pair[-1][0])
+    return Claim(says=says, paper="-", here=here + _count(agreeing), holds=agreeing[0], why=why, ours=True)
 
 
 def _price(both: tuple[Figures, Figures]) -> str:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from springtide.analyze.demand import gains
-from springtide.backends.simulator.settings import Activation, Arrivals, SimulatorSettings
+from springtide.backends.simulator.settings import Activation, Arrivals, BalancedBy, SimulatorSettings
 from springtide.errors import InvalidValue, nearest
 from springtide.model.allocation import Allocation, HostType, Pool, new_host_names, spread
 from springtide.model.application import SLO, Application, Edge, Grouping, Operator
@@ -96,7 +96,8 @@ PLANS: Mapping[str, Plan] = {
 class Setting:
     """One configuration of the paper: what is run, on which stretch of which stream, by whom, and with which parameters.
 
-    `replicas` is Storm's fixed number of each operator. `raw` is the stream of tweets as it was recorded, not smoothed.
+    `replicas` is Storm's fixed number of each operator. `balanced_by` is what load-balancing grouping takes for the load of a
+    replica. `raw` is the stream of tweets as it was recorded, not smoothed.
     """
 
     application: str
@@ -107,6 +108,7 @@ class Setting:
     timeout_s: float = 30.0
     queue_rows: float = 100_000.0
     grouping: str = Grouping.LOAD_BALANCED.value
+    balanced_by: str = BalancedBy.PENDING.value
     raw: bool = False
     restart_s: float = RESTART_S
 
@@ -170,6 +172,7 @@ def settings(setting: Setting) -> SimulatorSettings:
         step_s=STEP_S,
         interval_s=setting.interval_s,
         arrivals=Arrivals.POISSON,
+        balanced_by=BalancedBy(setting.balanced_by),
         activation=Activation.RESTART if restarts else Activation.POOL,
         restart_s=setting.restart_s,
         restart_drops_queue=restarts,
