@@ -85,4 +85,4 @@ def test_more_capacity_drains_faster() -> None:
 
 
 def test_a_stricter_objective_makes_late_work_dearer() -> None:
-    assert price_of_late_work(0.99) == pytest.approx(10 * price_of_late_work(0.9))
+    assert price_of_late_work(0.001) == pytest.approx(10 * price_of_late_work(0.01))

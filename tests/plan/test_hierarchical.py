@@ -269,6 +269,8 @@ def test_an_interval_with_a_stop_is_no_reason_for_fewer_replicas() -> None:
     stopped = decide(EVERYTHING, after_a_stop(seen, 0.2, downtime_s=15.0))
     assert stopped.planned is placed
     assert stopped.reason == "no operator asks for anything: busiest host-0 at 0.45"
+    as_measured = replace(EVERYTHING, discounts_stops=0)
+    assert decide(as_measured, after_a_stop(seen, 0.2, downtime_s=15.0)).planned.operators["parse"].replicas == 2
 
 
 def test_rows_that_a_stop_left_waiting_are_no_reason_for_more_replicas() -> None:

@@ -14,7 +14,7 @@ from springtide.backends.simulator.settings import SimulatorSettings
 from springtide.model.allocation import HostType, Pool
 from springtide.model.application import SLO, Grouping
 from springtide.model.protocols import FORESIGHT, Forecast, View
-from springtide.plan.horizon.lateness import SUSTAINED_S, late_core_s, price_of_late_work
+from springtide.plan.horizon.lateness import SUSTAINED_S, USUAL_PART, late_core_s, price_of_late_work
 from springtide.plan.policies.oracle import Oracle
 from springtide.plan.registry import make_policy
 from springtide.report.summary import Point, RunSummary
@@ -39,7 +39,7 @@ def cost(way: tuple[tuple[int, int, int], ...], demand: list[float], oracle: Ora
     """Of hosts and replicas in each interval, added up as the cost model says: replicas cost nothing, cores are shared."""
     total, hosts_before = 0.0, 1
     host = POOL.host
-    price = price_of_late_work(APP.slo.percentile)
+    price = price_of_late_work(USUAL_PART * (1 - APP.slo.percentile))
     for (hosts, parse, count), work in zip(way, demand, strict=True):
         served = min(hosts * host.cores, parse + count) * oracle.utilisation
         late = float(late_core_s(np.array(2 * work), np.array(served), APP.slo.latency_s, SUSTAINED_S))

@@ -10,13 +10,14 @@ import pytest
 from observations import INTERVAL_S, placed_on, shards, view
 
 from factories import application, latency, operator
-from springtide.backends.simulator.settings import Failure, SimulatorSettings
+from springtide.backends.simulator.settings import Activation, Failure, SimulatorSettings
+from springtide.errors import InvalidValue
 from springtide.model.allocation import Allocation, HostType, Pool
 from springtide.model.application import SLO, Application, Grouping, KeyDistribution
 from springtide.model.decision import Decision
 from springtide.model.protocols import Forecast, View
 from springtide.plan.policies.tide import Tide
-from springtide.plan.tide.learning import TideMemory
+from springtide.plan.tide.learning import Stops, TideMemory
 from springtide.report.summary import Point, RunSummary
 from springtide.simulation import Simulation
 from springtide.workload.traces import Trace
@@ -89,6 +90,39 @@ class TestSize:
         app = application(operator("parse", grouping=Grouping.SHUFFLE, max_replicas=9000), slo=SLO(latency_s=5.0))
         seen = foreseen(view(app, placed_on(parse=(0,) * 9), {"parse": 2000.0}, pool=pool), [1.0] * 40, 1.01)
         assert 500 < len(decided(seen)[0].planned.hosts) < 640
+
+    def test_whoever_may_be_late_more_often_pays_for_fewer_hosts(self) -> None:
+        def hosts(spend: float) -> int:
+            seen = foreseen(view(APP, on(4), {"parse": 5.0, "count": 8.0}, pool=POOL), [1.0] * 40, spread=1.15)
+            return len(decided(seen, policy=Tide(spend=spend))[0].planned.hosts)
+
+        assert hosts(1.0) < hosts(0.1)
+
+    @pytest.mark.parametrize("spend", [0.0, -0.1, 1.1])
+    def test_no_more_than_the_objective_allows_can_be_spent(self, spend: float) -> None:
+        with pytest.raises(InvalidValue, match="spend must be above 0 and at most 1"):
+            Tide(spend=spend)
+
+    def test_hosts_that_start_at_once_are_for_the_next_interval(self) -> None:
+        at_once = Pool(host=HostType(cores=4, start_s=0.0), min_hosts=1, max_hosts=10)
+        rates = [2.5] + [1.0] * 39
+        decision, _ = decided(foreseen(view(APP, on(2), {"parse": 2.0, "count": 3.0}, pool=at_once), rates))
+        assert len(decision.planned.hosts) >= 4
+
+    def test_a_change_that_stops_the_application_must_be_worth_it(self) -> None:
+        seen = foreseen(view(APP, on(3), {"parse": 2.0, "count": 3.0}, pool=POOL), [1.0] * 40)
+        assert len(decided(seen)[0].planned.hosts) == 2
+        stopping = replace(Tide().start(), stops=Stops(stopped_s=120.0, changes=2))
+        assert len(decided(seen, stopping)[0].planned.hosts) == 3
+
+    def test_a_replica_that_is_sent_too_much_is_relieved_before_it_was_busy_throughout(self) -> None:
+        """Keys changed in the middle of the interval: shard 0 gets twice what a core does, and its replica was busy for 0.9."""
+        placed = placed_on(parse=(0, 1), count=shards(*[s % 2 for s in range(32)]))
+        loads = [0.8] + [0.4] * 3 + [0.0] * 28  # shards 0 and 2 on one replica: 1.2 cores
+        seen = foreseen(view(APP, placed, {"parse": 0.4, "count": loads}, pool=POOL), [1.0] * 40)
+        slow = replace(seen.observation.operators["count"], replica_utilisation=np.array([0.9, 0.8]))
+        seen = replace(seen, observation=replace(seen.observation, operators={**seen.observation.operators, "count": slow}))
+        assert "count held up while cores are idle" in decided(seen, policy=Tide(change_s=1e6))[0].reason
 
 
 class TestTrust:
@@ -163,14 +197,23 @@ class TestLearning:
             _, memory = decided(foreseen(uneven, [1.0] * 40), memory)
         assert memory.unevenness == pytest.approx(2.4 / 1.8, abs=0.02)
 
+    def test_for_how_long_a_change_stops_the_application_is_learned(self) -> None:
+        low = foreseen(view(APP, on(6), {"parse": 1.0, "count": 1.0}, pool=POOL), [1.0] * 40)
+        first, memory = decided(low)
+        after = foreseen(view(APP, first.planned, {"parse": 1.0, "count": 1.0}, pool=POOL, index=1), [1.0] * 40)
+        stopped = replace(after, observation=replace(after.observation, downtime_s=12.0))
+        assert decided(stopped, memory)[1].stops.each_s == 12.0
 
-def simulated(counts: np.ndarray, app: Application = APP, **settings: object) -> tuple[RunSummary, list[Point]]:
+
+def simulated(
+    counts: np.ndarray, app: Application = APP, policy: Tide | None = None, **settings: object
+) -> tuple[RunSummary, list[Point]]:
     return Simulation(
         trace=Trace(name="told", step_s=1.0, counts=counts),
         application=app,
         pool=POOL,
         settings=SimulatorSettings(interval_s=30.0, **settings),  # type: ignore[arg-type]
-        policy=Tide(),
+        policy=policy or Tide(),
         policy_name="tide",
     ).run()
 
@@ -193,6 +236,21 @@ class TestStories:
         summary, _ = simulated(3000 - 2500 * np.cos(2 * np.pi * seconds / 7200))
         assert summary.slo_kept
         assert summary.core_hours < 0.75 * summary.peak_core_hours
+
+    def test_what_may_be_late_is_used_to_save_hosts_and_no_more_than_that(self) -> None:
+        chance = np.random.default_rng(3)
+        rows = chance.poisson(3000 * np.repeat(chance.lognormal(0.0, 0.25, 480), 30)).astype(float)
+        (careful, _), (spending, _) = (simulated(rows, policy=Tide(spend=spend)) for spend in (0.1, 1.0))
+        assert spending.core_hours < 0.95 * careful.core_hours
+        assert careful.slo_violation_share < spending.slo_violation_share
+        assert spending.slo_kept
+
+    def test_stops_are_rare_where_changes_stop_the_application(self) -> None:
+        seconds = np.arange(4 * 3600.0)
+        rows = 3000 - 2500 * np.cos(2 * np.pi * seconds / 7200)
+        _, free = simulated(rows)
+        _, stopping = simulated(rows, activation=Activation.RESTART, restart_s=300.0)
+        assert sum(p.changed for p in stopping) < 0.7 * sum(p.changed for p in free)
 
     def test_a_lost_host_is_replaced(self) -> None:
         _, points = simulated(np.full(3600, 5000.0), failures=(Failure(at_s=1800.0),))

@@ -19,7 +19,8 @@ checked here.
   67,000 rows/s, which the periodic one has. Instances start and stop at once. Rows that have waited for 10 s are discarded: the
   paper's system "quickly" discards input, and the text does not say how quickly.
 * **Decisions** are made once an epoch, an interval of the recording; the text does not say how long an epoch is.
-* **`tide`** has its defaults and the usual objective, 90 % of rows within 5 s. It rents single cores: they are its instances.
+* **`tide`** has the usual objective, 90 % of rows within 5 s, of whose late rows half may be used up (`spend`), and its
+  defaults otherwise. It rents single cores: they are its instances.
 """
 
 STUDY = Study(

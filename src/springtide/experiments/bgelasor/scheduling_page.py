@@ -218,8 +218,7 @@ def _tide_claims(load: str, algorithms: Algorithms) -> list[Claim]:
             paper="-",
             here=f"{tide['cost'] / reserved['cost'] - 1:+.1%}; {_late(tide)} against {_late(reserved)}",
             holds=tide["cost"] < reserved["cost"],
-            why="tide takes a core that is asked for to help from the epoch after next only, and so plans for rates two epochs "
-            "ahead, of which less is known than of the next one's",
+            why=_NOT_LOOKED_INTO,
             ours=True,
         ),
         Claim(

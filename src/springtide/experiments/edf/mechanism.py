@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from springtide.experiments.edf.cases import CAUTIOUS, COMPARED_WITHOUT_STOPS, WITHOUT_STOPS
+from springtide.experiments.edf.cases import CAUTIOUS, COMPARED, WITHOUT_STOPS
 from springtide.experiments.edf.figure_4 import COLUMNS, row
-from springtide.experiments.edf.policies import ACCEPT_ALL, TIDE_DEFAULTS
+from springtide.experiments.edf.policies import ACCEPT_ALL, TIDE
 from springtide.experiments.edf.results import Results, percent
 from springtide.experiments.study import Claim, PageTable, Section
 
 
 def section(results: Results) -> Section:
-    stopped = {name: results.of(name) for name in COMPARED_WITHOUT_STOPS}
-    free = {name: results.of(name, **WITHOUT_STOPS) for name in COMPARED_WITHOUT_STOPS}
+    stopped = {name: results.of(name) for name in COMPARED}
+    free = {name: results.of(name, **WITHOUT_STOPS) for name in COMPARED}
     rows = [row(f"{name}; stops", figures) for name, figures in stopped.items()]
     rows += [row(f"{name}; no stops", figures) for name, figures in free.items()]
-    everything, cautious, tide = free[ACCEPT_ALL], free[CAUTIOUS], free[TIDE_DEFAULTS]
+    everything, cautious, tide = free[ACCEPT_ALL], free[CAUTIOUS], free[TIDE]
     return Section(
         title="Without stops",
         text="In the paper a reconfiguration stops the application, and the token bucket is there to ration stops. Springtide "

@@ -8,13 +8,9 @@ from springtide.plan.registry import make_guard, make_policy
 
 ACCEPT_ALL = "accept all"
 TIDE = "tide"
-TIDE_DEFAULTS = "tide, defaults"
 STATIC_FEW = "static, 8 replicas"
 STATIC_MANY = "static, 13 replicas"
 
-# What a stop makes late, as `tide` prices it: about 4 cores of work, at 250 times what work costs for an objective of 99 %, is
-# the price of 125 s of a host of 8 cores for each second.
-CHANGE_S_PER_STOP_S = 120.0
 _PLENTY = 1000  # tokens, more than can ever be asked for
 
 
@@ -30,8 +26,6 @@ def under_tokens(beta: float) -> str:
 def policy_of(name: str, *, seed: int, stop_s: float) -> AnyPolicy:
     """The policy by the name that tables have for it."""
     if name == TIDE:
-        return make_policy("tide", {"change_s": CHANGE_S_PER_STOP_S * stop_s})
-    if name == TIDE_DEFAULTS:
         return make_policy("tide", {})
     if name in (STATIC_FEW, STATIC_MANY):
         return make_policy("static", {})
@@ -55,5 +49,6 @@ def _accepting_all(seed: int) -> AnyPolicy:
         "max_utilisation": paper.MAX_UTILISATION,
         "scale_out_above": paper.SCALE_OUT_ABOVE,
         "scale_in_share": paper.SCALE_IN_SHARE,
+        "discounts_stops": 0,
     }
     return make_policy("hierarchical", {**tokens, **rules, "seed": seed})

@@ -237,16 +237,15 @@ def _tide_claim(
         f"{f'{pair.name}: ' if pair.name else ''}{told(ours)} against {told(theirs)}"
         for pair, ((ours, theirs), *_) in zip(pairs, by_pair, strict=True)
     )
-    why = "" if agreeing[0] else _price(by_pair[-1][0])
+    behind = [(pair.name, *both[0]) for pair, both in zip(pairs, by_pair, strict=True) if not right(*both[0])]
+    why = "; ".join(f"{f'{name}: ' if name else ''}{_price(ours, theirs)}" for name, ours, theirs in behind)
     return Claim(says=says, paper="-", here=here + _count(agreeing), holds=agreeing[0], why=why, ours=True)
 
 
-def _price(both: tuple[Figures, Figures]) -> str:
-    """What tide pays and gets, where it uses more; why it does is told with Table VIII."""
-    ours, theirs = both
-    if ours.mean_cores <= theirs.mean_cores:
-        return NOT_LOOKED_INTO
+def _price(ours: Figures, theirs: Figures) -> str:
+    """What each of both pays and gets."""
     return (
-        f"tide holds {ours.mean_cores:.1f} cores on average and PSPS {theirs.mean_cores:.1f}, for "
-        f"{ours.latency_ms:,.0f} ms instead of {theirs.latency_ms:,.0f} ms: see Table VIII"
+        f"tide holds {ours.mean_cores:.1f} cores on average and loses {1 - ours.processed_share:.1%} of the rows at "
+        f"{ours.latency_ms:,.0f} ms, PSPS holds {theirs.mean_cores:.1f} and loses {1 - theirs.processed_share:.1%} at "
+        f"{theirs.latency_ms:,.0f} ms; a row that is lost has no latency, and needs no core"
     )

@@ -41,6 +41,7 @@ def configurations() -> list[Setting]:
     ]
     others = [
         comparing.ONE_QUEUE,
+        comparing.AS_PRINTED,
         comparing.TIDE_BALANCED,
         *comparing.FIXED.values(),
         comparing.RAW_FIXED,

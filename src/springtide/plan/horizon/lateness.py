@@ -13,6 +13,7 @@ import numpy as np
 from springtide.model.observation import FloatArray
 
 SUSTAINED_S = 600.0  # demand that is likely, and not only possible, lasts: it is late even if it is a little too much
+USUAL_PART = 0.1  # of the rows that the objective allows to be late: the rest is a reserve for what nobody foresees
 _LEAST_CORES = 1e-3  # that work off a backlog
 
 
@@ -40,12 +41,12 @@ def late_while_draining_core_s(backlog_core_s: float, demand_cores: float, capac
     return late
 
 
-def price_of_late_work(percentile: float) -> float:
-    """What one late core-second is worth, in core-seconds of work at what they cost: 25 for an objective of 90 %.
+def price_of_late_work(late_share: float) -> float:
+    """What one late core-second is worth, in core-seconds of work at what they cost, if no more than a share may be late.
 
-    An objective that is just broken is worth two and a half times what the work costs.
+    A share that is just used up is worth a quarter of what the work costs: 25 for one row in a hundred.
 
-    >>> round(price_of_late_work(0.9))
+    >>> round(price_of_late_work(0.01))
     25
     """
-    return 2.5 / (1.0 - percentile)
+    return 0.25 / late_share

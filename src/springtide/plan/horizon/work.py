@@ -24,16 +24,23 @@ class Work:
     @property
     def middle(self) -> FloatArray:
         """The work that is as likely to be exceeded as not."""
-        return self._at(0.5)
+        return self.at(0.5)
 
     @property
     def likely(self) -> FloatArray:
         """The work that will hardly be exceeded: by one interval in twenty."""
-        return self._at(0.95)
+        return self.at(0.95)
 
-    def _at(self, level: float) -> FloatArray:
+    def at(self, level: float) -> FloatArray:
+        """The work that is exceeded with the probability 1 - `level`."""
         row: FloatArray = self.cores[min(int(np.searchsorted(np.cumsum(self.weights), level)), len(self.cores) - 1)]
         return row
+
+    def with_bursts_apart(self, together: float) -> Work:
+        """With so much of what may come beyond the middle, or stay behind it: sources do not all have their bursts at once."""
+        if together >= 1:
+            return self
+        return Work(cores=self.middle + together * (self.cores - self.middle), weights=self.weights, now=self.now)
 
     def at_least(self, cores: float) -> Work:
         return Work(cores=np.maximum(self.cores, cores), weights=self.weights, now=self.now)

@@ -10,7 +10,7 @@ Departures from the paper, besides those:
 
 * Both layers act at the end of every control interval, as in section 4. The architecture has the outer one slower.
 * A host that is left without replicas is released, down to what the pool keeps at least.
-* What a stop does to the CPU time used is no reason to ask for anything (`hierarchy.settling`).
+* What a stop does to the CPU time used is no reason to ask for anything (`hierarchy.settling`), unless `discounts_stops` is 0.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class Hierarchical(Allowance):
 
     An operator with a replica above `scale_out_above` asks for one more; with a replica on a host above `max_utilisation`,
     for another host; when one replica fewer would leave them below `scale_in_share` of `scale_out_above`, for one fewer. Each
-    granted request takes a token; see `gain-cost` for how tokens come.
+    granted request takes a token; see `gain-cost` for how tokens come. With `discounts_stops` 0 the CPU time used is taken as
+    it was measured, in intervals with a stop too, as the paper has it.
     """
 
     name: ClassVar[str] = "hierarchical"
@@ -63,6 +64,7 @@ class Hierarchical(Allowance):
     max_utilisation: float = 0.7
     scale_out_above: float = 0.7
     scale_in_share: float = 0.75
+    discounts_stops: int = 1
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -74,13 +76,14 @@ class Hierarchical(Allowance):
             0 <= self.scale_in_share < 1,
             f"{self.name}: scale_in_share must be 0 or more and below 1, not {self.scale_in_share}",
         )
+        require(self.discounts_stops in (0, 1), f"{self.name}: discounts_stops must be 0 or 1, not {self.discounts_stops}")
         require(self.seed >= 0, f"{self.name}: seed must be 0 or more, not {self.seed}")
 
     def start(self) -> HierarchicalMemory:
         return HierarchicalMemory(tokens=self.capacity)
 
     def decide(self, view: View, memory: HierarchicalMemory) -> tuple[Decision, HierarchicalMemory]:
-        disturbed = is_disturbed(view.observation, rows_left=memory.rows_left)
+        disturbed = bool(self.discounts_stops) and is_disturbed(view.observation, rows_left=memory.rows_left)
         loads = Loads(undisturbed(view) if disturbed else view)
         proposals = propose(loads, self._rules(), lambda: np.random.default_rng((self.seed, memory.decisions)))
         wanted, additions = restored(view, _without_idle_hosts(view, proposals.allocation))

@@ -24,7 +24,7 @@ from springtide.errors import require
 from springtide.model.decision import Decision
 from springtide.model.observation import FloatArray
 from springtide.model.protocols import FORESIGHT, View
-from springtide.plan.horizon.lateness import SUSTAINED_S, late_core_s, price_of_late_work
+from springtide.plan.horizon.lateness import SUSTAINED_S, USUAL_PART, late_core_s, price_of_late_work
 from springtide.plan.horizon.path import Moves, cheapest_path
 from springtide.plan.placement.counts import allocate, demand_cores, service_time_s
 from springtide.plan.placement.sharing import sharing_replicas, short_of_replicas
@@ -92,7 +92,8 @@ def stage_costs(demand: FloatArray, cores: FloatArray, view: View, utilisation: 
     """Core-seconds that each interval costs with each number of cores, late work included."""
     slo, interval_s = view.application.slo, view.observation.interval_s
     late = late_core_s(demand[:, np.newaxis], cores * utilisation, latency_s=slo.latency_s, window_s=SUSTAINED_S)
-    costs: FloatArray = cores * interval_s + price_of_late_work(slo.percentile) * late * (interval_s / SUSTAINED_S)
+    price = price_of_late_work(USUAL_PART * (1 - slo.percentile))
+    costs: FloatArray = cores * interval_s + price * late * (interval_s / SUSTAINED_S)
     return costs
 
 

@@ -24,13 +24,17 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
+
 from springtide.errors import require
 from springtide.model.allocation import Allocation
+from springtide.model.application import Operator
 from springtide.model.decision import Decision, Expectation, WhyNot
 from springtide.model.observation import HostState
 from springtide.model.protocols import View
+from springtide.plan.horizon.lateness import USUAL_PART
 from springtide.plan.horizon.work import Work, coming_work
-from springtide.plan.placement.counts import allocate
+from springtide.plan.placement.counts import allocate, demand_cores, shard_weights
 from springtide.plan.placement.sharing import sharing_replicas, short_of_replicas
 from springtide.plan.tide.learning import TideMemory, grown, learned
 from springtide.plan.tide.sizing import Sizing
@@ -43,7 +47,8 @@ class Tide:
     """Sizes by forecast, cost and objective.
 
     `change_s` is what a change is worth, as seconds of one host; `changes_per_hour` is the budget of releases (hosts that
-    are needed are always added); `horizon_s` is how far ahead is planned, as far as there is a forecast.
+    are needed are always added); `horizon_s` is how far ahead is planned, as far as there is a forecast; `spend` is the part of
+    the rows that the objective allows to be late which may be, where that is cheaper: the rest is a reserve.
     """
 
     name: ClassVar[str] = "tide"
@@ -56,21 +61,25 @@ class Tide:
     change_s: float = 120.0
     changes_per_hour: float = 10.0
     horizon_s: float = 1200.0
+    spend: float = USUAL_PART
 
     def __post_init__(self) -> None:
         require(self.change_s >= 0, f"{self.name}: change_s must be 0 or more, not {self.change_s}")
         require(self.changes_per_hour >= 1, f"{self.name}: changes_per_hour must be at least 1, not {self.changes_per_hour}")
         require(self.horizon_s > 0, f"{self.name}: horizon_s must be above 0, not {self.horizon_s}")
+        require(0 < self.spend <= 1, f"{self.name}: spend must be above 0 and at most 1, not {self.spend}")
 
     def start(self) -> TideMemory:
         return TideMemory()
 
     def decide(self, view: View, memory: TideMemory) -> tuple[Decision, TideMemory]:
         work = coming_work(view, max(1, round(self.horizon_s / view.observation.interval_s)))
-        memory = learned(view, self._refilled(view, memory), work)
+        late_share = self.spend * (1 - view.application.slo.percentile)
+        memory = learned(view, self._refilled(view, memory), work, late_share)
+        work = work.with_bursts_apart(memory.bursts.together)
         if memory.distrusts:
             work = work.at_least(work.now)
-        sizing = Sizing(view=view, memory=memory, work=work, change_s=self.change_s)
+        sizing = Sizing(view=view, memory=memory, work=work, change_s=self.change_s, late_share=late_share)
         hosts, why_not = self._allowed(view, memory, sizing.hosts())
         planned, why = _planned(view, hosts, _load(view, memory, work, hosts, sizing.delay))
         changed = planned is not view.requested
@@ -82,7 +91,8 @@ class Tide:
             expected=Expectation() if changed else _expected(view, memory, work),
             why_not=why_not,
         )
-        return decision, replace(memory, allowance=max(0.0, memory.allowance - changed))
+        stops = replace(memory.stops, changes=memory.stops.changes + changed)
+        return decision, replace(memory, allowance=max(0.0, memory.allowance - changed), stops=stops)
 
     def _refilled(self, view: View, memory: TideMemory) -> TideMemory:
         if math.isnan(memory.allowance):
@@ -129,12 +139,25 @@ def _expected(view: View, memory: TideMemory, work: Work) -> Expectation:
 
 
 def _saturated(view: View) -> list[str]:
-    """Operators with a replica that can do no more while the hosts could."""
+    """Operators with a replica that can do no more, or of which more is asked than it can do, while the hosts could."""
     hosts = view.observation.hosts.values()
     if any(h.state is not HostState.RUNNING or h.utilisation > _SATURATED for h in hosts):
         return []
-    return [
-        name
-        for name, seen in view.observation.operators.items()
-        if seen.replica_utilisation.size and float(seen.replica_utilisation.max()) > _SATURATED
-    ]
+    cores = demand_cores(view)
+    return [o.name for o in view.application.operators if _most_asked_of_replica(view, o, cores[o.name]) > _SATURATED]
+
+
+def _most_asked_of_replica(view: View, operator: Operator, cores: float) -> float:
+    """The part of its time that the busiest replica was busy, or would be if the demand came as rows came to the shards now.
+
+    Keys that change in the middle of an interval are seen at once in what came, but make nobody busy for all of it.
+    """
+    seen = view.observation.operators.get(operator.name)
+    if seen is None or not seen.replica_utilisation.size:
+        return 0.0
+    busy = float(seen.replica_utilisation.max())
+    placed = view.requested.operators[operator.name]
+    if not operator.keyed:
+        return busy
+    asked = cores * np.bincount(placed.shard_replicas, weights=shard_weights(view, operator, placed))
+    return max(busy, float(asked.max()))

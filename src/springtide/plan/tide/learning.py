@@ -9,16 +9,21 @@
   most of the time. Late work is dear there, because there is so little work.
 * misses: how often more came than the forecast held likely.
 * gain: whether hosts that were added let more rows through.
+* late: how much was late of what may be, so that the rest is not paid for (`tide.spending`).
+* stops: for how long a change stops the application.
+* bursts: whether sources have theirs at the same time (`tide.bursts`).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from springtide.model.observation import Observation
 from springtide.model.protocols import View
 from springtide.plan.horizon.work import Work, overdue_core_s
+from springtide.plan.tide.bursts import Bursts
+from springtide.plan.tide.spending import Late
 
 HIGHEST_CEILING, LOWEST_CEILING = 0.95, 0.5
 HIGHEST_UPKEEP = 10.0
@@ -29,6 +34,7 @@ _REMEMBERED = 0.9997  # of the work seen before, with each interval
 _BUSY = 0.3  # a pool that is less busy than this says nothing about the ceiling and the unevenness
 _LEAST_GAIN = 0.2  # of what added hosts should have let through
 _JUDGED_AFTER, _NO_MORE_FOR = 4, 10  # intervals
+_JUDGED_AFTER_S = 60.0  # at the latest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +48,18 @@ class Growth:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Stops:
+    """For how long the application stood still so far, and how many changes that was for."""
+
+    stopped_s: float = 0.0
+    changes: int = 0
+
+    @property
+    def each_s(self) -> float:
+        return self.stopped_s / self.changes if self.changes else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TideMemory:
     ceiling: float = 0.9
     unevenness: float = 1.0
@@ -49,6 +67,9 @@ class TideMemory:
     least_cores: float = 0.0
     misses: float = 0.0
     likely_rate_per_s: float = math.inf  # that the last forecast held likely, at most, for this interval
+    late: Late = field(default_factory=Late)
+    stops: Stops = field(default_factory=Stops)
+    bursts: Bursts = field(default_factory=Bursts)
     growth: Growth | None = None
     no_more_until_s: float = -math.inf
     allowance: float = math.nan  # changes that may still be made; not a number before the first decision
@@ -71,15 +92,19 @@ class TideMemory:
         return self.misses > 0.5 * _LEARNING
 
 
-def learned(view: View, memory: TideMemory, work: Work) -> TideMemory:
+def learned(view: View, memory: TideMemory, work: Work, late_share: float) -> TideMemory:
     """With what this interval showed."""
     memory = _judged(view, memory)
+    bursts = memory.bursts.then(view)
     rate = view.observation.offered_rows / view.observation.interval_s
     least = view.pool.min_hosts * view.pool.host.cores
     return replace(
         _measured(view, memory),
         misses=memory.misses + _LEARNING * ((rate > memory.likely_rate_per_s) - memory.misses),
-        likely_rate_per_s=_likely_rate_per_s(view),
+        likely_rate_per_s=_likely_rate_per_s(view, bursts.together),
+        bursts=bursts,
+        late=memory.late.then(view.observation, late_share),
+        stops=replace(memory.stops, stopped_s=memory.stops.stopped_s + view.observation.downtime_s),
         work_cores=_REMEMBERED * memory.work_cores + work.now,
         least_cores=_REMEMBERED * memory.least_cores + max(least, work.now / HIGHEST_CEILING),
     )
@@ -98,10 +123,11 @@ def grown(view: View, memory: TideMemory, hosts: int) -> TideMemory:
     return replace(memory, growth=growth)
 
 
-def _likely_rate_per_s(view: View) -> float:
+def _likely_rate_per_s(view: View, together: float) -> float:
     if view.forecast is None:
         return math.inf
-    return sum(float(rates[0]) for rates in view.forecast.upper.values())
+    middle, upper = (sum(float(rates[0]) for rates in of.values()) for of in (view.forecast.mean, view.forecast.upper))
+    return middle + together * (upper - middle)
 
 
 def _measured(view: View, memory: TideMemory) -> TideMemory:
@@ -126,7 +152,7 @@ def _closer(known: float, measured: float) -> float:
 def _judged(view: View, memory: TideMemory) -> TideMemory:
     """Whether hosts that were added have let more rows through, once they have run for some intervals."""
     growth, interval_s = memory.growth, view.observation.interval_s
-    if growth is None or view.now_s < growth.running_s + _JUDGED_AFTER * interval_s:
+    if growth is None or view.now_s < growth.running_s + min(_JUDGED_AFTER * interval_s, _JUDGED_AFTER_S):
         return memory
     hoped = growth.rows_per_s * (growth.factor - 1)
     gained = _leaving_rows_per_s(view.observation) - growth.rows_per_s

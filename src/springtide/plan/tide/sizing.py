@@ -21,17 +21,22 @@ from springtide.plan.horizon.work import Work, overdue_core_s
 from springtide.plan.tide.learning import STEADY, TideMemory
 
 _DOUBT_S = 300.0  # how far ahead doubt about what is likely grows: what comes later can be decided on later
+_DOUBTS = (
+    5.0  # intervals in which likely demand is exceeded, for each in which all rows may be late: most are not exceeded by much
+)
 _MOST_SIZES = 48  # that are compared: beyond, a size more or less is a small part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizing:
-    """What a number of hosts costs, and what a change of it does: `change_s` is a change's worth in seconds of a host."""
+    """What a number of hosts costs, and what a change of it does: `change_s` is a change's worth in seconds of a host, and
+    `late_share` is how much of the work may be late."""
 
     view: View
     memory: TideMemory
     work: Work
     change_s: float
+    late_share: float
 
     @property
     def interval_s(self) -> float:
@@ -40,7 +45,7 @@ class Sizing:
     @property
     def delay(self) -> int:
         """Intervals from a decision until its hosts run."""
-        return max(1, math.ceil(self.view.pool.host.start_s / self.interval_s - 1e-9))
+        return math.ceil(self.view.pool.host.start_s / self.interval_s - 1e-9)
 
     def hosts(self) -> int:
         """The number of hosts that is cheapest to have now, over the horizon."""
@@ -54,7 +59,7 @@ class Sizing:
         moves = Moves(
             up=pool.host.cores * pool.host.start_s,
             down=pool.host.cores * pool.host.release_s,
-            change=pool.host.cores * self.change_s,
+            change=pool.host.cores * self.change_s + self._standstill(int(sizes[now])),
         )
         return first_step(stages, sizes, int(sizes[now]), moves)
 
@@ -73,7 +78,16 @@ class Sizing:
         return np.unique(np.clip(np.append(np.rint(wanted), self._now()), pool.min_hosts, pool.max_hosts)).astype(np.int64)
 
     def _price(self) -> float:
-        return price_of_late_work(self.view.application.slo.percentile) * self.memory.upkeep
+        return price_of_late_work(self.late_share) * self.memory.late.dearness * self.memory.upkeep
+
+    def _standstill(self, hosts: int) -> float:
+        """What the work costs that a change makes late by stopping the application, where changes have been seen to."""
+        late_s = self.memory.stops.each_s - self.view.application.slo.latency_s
+        if late_s <= 0:
+            return 0.0
+        demand, cores = self.work.now, hosts * self.view.pool.host.cores / self.memory.unevenness
+        waits = late_while_draining_core_s(demand * self.memory.stops.each_s, demand, np.array([cores]))
+        return self._price() * (demand * late_s + float(waits[0]))
 
     def _expected_late(self, sizes: NDArray[np.int64]) -> FloatArray:
         """What late work costs in each interval: what may come lasts until it is answered, what is likely stays."""
@@ -88,14 +102,19 @@ class Sizing:
         return costs
 
     def _lasting(self) -> FloatArray:
-        """What is likely, with no more doubt than there is some minutes ahead."""
-        likely, middle = self.work.likely, self.work.middle
+        """What is as likely as may be late, with no more doubt than there is some minutes ahead."""
+        likely, middle = self.work.at(1 - self._doubt()), self.work.middle
         step = min(max(self.delay, round(_DOUBT_S / self.interval_s)), len(likely) - 1)
         if middle[step] <= 0 or len(likely) <= self.delay:
-            return self.work.no_wilder_than_at(self.delay).likely
+            return self.work.no_wilder_than_at(self.delay).at(1 - self._doubt())
         lasting = likely.copy()
         lasting[step + 1 :] = np.minimum(likely[step + 1 :], likely[step] / middle[step] * middle[step + 1 :])
         return lasting
+
+    def _doubt(self) -> float:
+        """How often demand that lasts may be more than was planned for: one interval in twenty, if one row in a hundred may be
+        late, and one in two at most."""
+        return min(0.5, _DOUBTS * self.late_share / self.memory.late.dearness)
 
     def _draining(self, sizes: NDArray[np.int64]) -> FloatArray:
         """What work that waits costs until it is gone, with each size: it grows until the hosts that are added run."""
