@@ -32,8 +32,8 @@ The simulator has no overhead per tuple but its execution time, and steps of 50 
 in ten take at most 10 s, or half of the time-out, and it may use all of that up (`spend = 1`), as PSPS keeps no reserve either.
 That was chosen with results in sight: with 5 s it saved less and was sooner, with 15 s the other way round; pieces of 1 and 4
 cores saved less. It has Storm's shuffle grouping, because load balancing is a part of PSPS; Table VII has both. tide puts two
-replicas on a core, so what counts as r is the cores that active replicas may use at once: on the paper's hosts that is the number of replicas. The
-last columns of all tables show both.
+replicas on a core, so what counts as r is the cores that active replicas may use at once: on the paper's hosts that is the
+number of replicas. The last columns of all tables show both.
 """
 
 STUDY = Study(
