@@ -27,8 +27,7 @@ CASES = (
     Case(technique=TIDE),
 )
 
-# Local thresholds that act on a single measurement, as reinforcement learning does. It differs in its learning, and in its
-# table's steps of 0.05, by which it relieves a host from 0.775 on and releases one up to 0.325.
+# Local thresholds that act on a single measurement, as reinforcement learning does: what differs then is its learning.
 HASTY = Case(technique=LOCAL, consecutive=1)
 
 _BURSTS_WHY = (
@@ -254,10 +253,9 @@ def learning_why(results: Results) -> str:
     local, hasty = results.mean(Case(technique=LOCAL)), results.mean(HASTY)
     sarsa, untaught = results.mean(Case(technique=SARSA)), results.mean(Case(technique=SARSA, learning=NO_LEARNING))
     return (
-        f"it begins as local thresholds do, and what it learns is to use hosts less: {what_is_learned(sarsa)}. Loads: "
-        f"{load(local.load_mean)} local thresholds, {load(hasty.load_mean)} the same with n = 1 (acting on a single "
-        f"measurement, as it does), {load(untaught.load_mean)} its table without learning, whose steps of 0.05 relieve hosts "
-        f"from 0.775 on, {load(sarsa.load_mean)} with learning"
+        f"it acts on a single measurement, where thresholds wait for n of them, and what it learns is to use hosts less: "
+        f"{what_is_learned(sarsa)}. Loads: {load(local.load_mean)} local thresholds, {load(hasty.load_mean)} the same with n = 1, "
+        f"{load(untaught.load_mean)} its table without learning, {load(sarsa.load_mean)} with learning"
     )
 
 
@@ -295,6 +293,6 @@ def _moves_why(of: Mapping[Configuration, Figures], local: Mapping[Configuration
     moved, local_moved = (sum(f.moves for f in one.values()) / len(one) for one in (of, local))
     return (
         f"it moves more ({moved:.0f} queries an hour instead of {local_moved:.0f}, on average over the configurations), and a "
-        "host that took part in a move is left alone for a minute, however busy it becomes: the p90 of both techniques grows "
+        "host that gave something away is left alone for a minute, however busy it becomes: the p90 of both techniques grows "
         "with that time (the full variant varies it)"
     )

@@ -26,7 +26,7 @@ def sections(results: Results) -> list[Section]:
         Section(
             title="The grace period, which the text does not give: default configuration, Day1",
             text=(
-                "How long a host that gave or received a query is left alone: 60 s in all other sections. `tide` has no "
+                "How long a host that gave a query away, or is new, is left alone: 60 s in all other sections. `tide` has no "
                 "such time."
             ),
             tables=(table(("technique", "grace period"), shown),),
