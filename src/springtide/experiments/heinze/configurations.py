@@ -253,9 +253,9 @@ def learning_why(results: Results) -> str:
     local, hasty = results.mean(Case(technique=LOCAL)), results.mean(HASTY)
     sarsa, untaught = results.mean(Case(technique=SARSA)), results.mean(Case(technique=SARSA, learning=NO_LEARNING))
     return (
-        f"it acts on a single measurement, where thresholds wait for n of them, and what it learns is to use hosts less: "
-        f"{what_is_learned(sarsa)}. Loads: {load(local.load_mean)} local thresholds, {load(hasty.load_mean)} the same with n = 1, "
-        f"{load(untaught.load_mean)} its table without learning, {load(sarsa.load_mean)} with learning"
+        "it acts on a single measurement, where thresholds wait for n of them, and what it learns is to use hosts less: "
+        f"{what_is_learned(sarsa)}. Loads: {load(local.load_mean)} local thresholds, {load(hasty.load_mean)} the same with "
+        f"n = 1, {load(untaught.load_mean)} its table without learning, {load(sarsa.load_mean)} with learning"
     )
 
 
