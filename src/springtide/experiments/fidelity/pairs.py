@@ -1,6 +1,10 @@
 """What is run twice, live and simulated: an application, the rows it is offered, and who is in charge.
 
 Every row of the micro-benchmark waits, as for a service, so that few cores are no narrower than the executors on them.
+
+What can be compared is where the same cause has about the same effect twice. A policy that measures over 8 s while full batches
+take 4 s, and that is overloaded at once, does one thing or another by chance, live as simulated: DS2 had 2.9 and 3.7 replicas
+on average in two live runs of 100 to 500 rows/s. So `waves` rises in steps, and DS2 measures for longer than batches take.
 """
 
 from __future__ import annotations
@@ -30,8 +34,8 @@ class Pair:
         return registry.kind(self.application)(**{**self.options, **(self.calibration if calibrating else {})})
 
 
-# Below what fills a batch, so that batches of many sizes are seen with each number of replicas.
-_LEARNING = {"trace": "generator:steps:levels=10/30/120/40/200/60/260/30/160/20/90/10,hold_s=8"}
+# Up and down within seconds, so that batches of all sizes, from a few rows to full ones, are seen with each number of replicas.
+_LEARNING = {"trace": "generator:steps:levels=10/60/350/20/450/30/200/450/30/300/20/500/60/150/10,hold_s=6.5"}
 
 PAIRS = (
     Pair(
@@ -45,12 +49,12 @@ PAIRS = (
     Pair(
         name="waves",
         application="micro-benchmark",
-        options={**_WAITING, "trace": "generator:steps:levels=100/300/500/300/100/300,hold_s=25", "zipf": 0.0},
+        options={**_WAITING, "trace": "generator:steps:levels=60/120/180/240/180/120/60,hold_s=20", "zipf": 0.0},
         calibration=_LEARNING,
         policy="ds2",
         # The autoscaler's windows are quarters of an hour, the run takes minutes.
         parameters={
-            "metrics_window_s": 8.0,
+            "metrics_window_s": 16.0,
             "stabilisation_interval_s": 2.0,
             "scale_down_interval_s": 15.0,
             "catch_up_duration_s": 20.0,
@@ -62,7 +66,7 @@ PAIRS = (
         name="requests",
         application="dns",
         options={"rates": "generator:bursty-day", "peak_rows_per_s": 1500.0, "duration_s": 120.0},
-        calibration={"peak_rows_per_s": 500.0, "duration_s": 90.0, "seed": 11},
+        calibration={"duration_s": 90.0, "seed": 11},
         policy="global-thresholds",
         max_rows_per_batch=2000,
     ),
