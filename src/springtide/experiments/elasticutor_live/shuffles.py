@@ -171,10 +171,7 @@ def _tide_claim(results: Results) -> Claim:
         paper="-",
         here=f"{span(ratios)} times, with {span(latency)} times the latency",
         holds=min(ratios) >= 1 - NOISE,
-        why=(
-            "tide waits until a replica has been busy for nearly a whole interval; with batches of seconds that is another "
-            "batch after a shuffle"
-        ),
+        why="not looked into: these are single runs, with one or two shuffles each, and tide has no reason to be behind",
         ours=True,
     )
 
