@@ -16,6 +16,8 @@ from matplotlib.figure import Figure
 
 from springtide.report.plots import write_whole
 
+_LEGEND_COLUMNS = 3  # of bars: it lies above them, and should be low
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
@@ -71,7 +73,7 @@ def draw(panels: Sequence[Panel], path: Path, *, columns: int = 2) -> None:
         elif ax.get_ylim()[0] > 0:
             ax.set_ylim(bottom=0)
         if len(ax.get_legend_handles_labels()[0]) > 1:
-            ax.legend(fontsize="x-small")
+            ax.legend(fontsize="x-small", ncols=1 if isinstance(panel, Lines) else _LEGEND_COLUMNS)
     for ax in axes[len(panels) :]:
         ax.set_visible(False)
     write_whole(figure, path)
