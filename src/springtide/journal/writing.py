@@ -20,7 +20,7 @@ import msgspec
 from springtide.errors import SpringtideError, nearest, require
 from springtide.journal.from_model import decision_record, end_record, observation_record, outcome_record
 from springtide.journal.reading import TornTail, examine
-from springtide.journal.records import Record, RunRecord
+from springtide.journal.records import ControlRecord, Record, RunRecord
 from springtide.model.action import Action
 from springtide.model.decision import Decision, Outcome
 from springtide.model.observation import Observation
@@ -88,6 +88,10 @@ class JournalWriter(Recorder):
 
     def outcome(self, outcome: Outcome, time_s: float) -> None:
         self._write(outcome_record(outcome, time_s))
+
+    def control(self, control: ControlRecord) -> None:
+        """What was asked for by hand; it belongs between the observation of its interval and the decision on it."""
+        self._write(control)
 
     def end(self, time_s: float, summary: Mapping[str, Any]) -> None:
         """The run came to its end; `summary` is anything JSON can hold."""
