@@ -14,7 +14,19 @@ from typing import Annotated, NoReturn
 import typer
 
 from springtide import __version__
-from springtide.cli import applications, bench, compare, demo, explain, forecast, policies, reproduce, simulate, validate
+from springtide.cli import (
+    applications,
+    bench,
+    compare,
+    control,
+    demo,
+    explain,
+    forecast,
+    policies,
+    reproduce,
+    simulate,
+    validate,
+)
 from springtide.cli import run as live
 from springtide.errors import SpringtideError
 
@@ -35,6 +47,7 @@ app.command("run")(live.run)
 app.command("reshard")(live.reshard)
 app.command("applications")(applications.applications)
 app.command("explain")(explain.explain)
+app.command("control")(control.control)
 app.command("policies")(policies.policies)
 app.command("cite")(policies.cite)
 app.command("demo")(demo.demo)

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from springtide.errors import SpringtideError, nearest
-from springtide.journal.records import ApplicationRecord
+from springtide.journal.records import ApplicationRecord, ControlRecord
 from springtide.model.steering import Steering
 
 # What can be asked for, and what each request must say.
@@ -189,6 +189,12 @@ def _host_problem(request: ControlRequest, hosts: Collection[str], steering: Ste
     if request.do == "undrain" and steering is not None and request.host not in steering.draining:
         return f"{request.host} is not being drained"
     return ""
+
+
+def in_words(control: ControlRecord) -> str:
+    """What was done, or refused, and who asked for it: `pin count to 4 replicas (ada)`."""
+    asked = ControlRequest(do=control.do, operator=control.operator, host=control.host, replicas=control.replicas)
+    return f"{asked}{f': {control.note}' if control.note else ''} ({control.who})"
 
 
 def followed(steering: Steering, request: ControlRequest) -> Steering:

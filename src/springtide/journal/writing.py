@@ -157,6 +157,21 @@ def _lock(fd: int, path: Path) -> None:
         raise _cannot_write(path, f"it cannot be locked ({error.strerror})") from error
 
 
+def is_being_written(path: Path) -> bool:
+    """Whether the run that writes a journal goes on: its writer holds a lock on it. Where none can be taken, it may."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(fd)  # and with it goes the lock
+    return False
+
+
 def _write_whole(fd: int, line: bytes) -> None:
     rest = memoryview(line)
     while rest:  # once, unless the disk is full: then the second attempt tells why
