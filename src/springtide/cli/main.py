@@ -28,6 +28,7 @@ from springtide.cli import (
     validate,
 )
 from springtide.cli import run as live
+from springtide.cli.dashboard_process import with_port
 from springtide.errors import SpringtideError
 
 INTERRUPTED = 130
@@ -76,7 +77,7 @@ def options(
 def run() -> None:
     """Entry point: everything that leaves here is either a result or one line that says what to do."""
     debug = "--debug" in sys.argv
-    arguments = [a for a in sys.argv[1:] if a != "--debug"]
+    arguments = with_port([a for a in sys.argv[1:] if a != "--debug"])
     try:
         code = app(arguments, standalone_mode=False)
     except SpringtideError as error:
