@@ -80,7 +80,7 @@ def append_control(journal: str | Path, request: ControlRequest) -> None:
     said = request if request.said_at else msgspec.structs.replace(request, said_at=now_text())
     line = msgspec.json.encode(said) + b"\n"
     try:
-        fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o644)
+        fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
         try:
             size_bytes = os.fstat(fd).st_size
             torn = size_bytes > 0 and os.pread(fd, 1, size_bytes - 1) != b"\n"
