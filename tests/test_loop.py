@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -12,13 +12,14 @@ from factories import allocation, application, observation, operator
 from springtide.backends.simulator.backend import SimulatorBackend
 from springtide.backends.simulator.settings import SimulatorSettings
 from springtide.errors import InvalidValue
-from springtide.loop import ControlLoop
+from springtide.loop import Charge, ControlLoop
 from springtide.model.action import Action, AddHosts, MoveShards, SetReplicas
 from springtide.model.allocation import Allocation, HostType, OperatorAllocation, Pool
 from springtide.model.application import Grouping
 from springtide.model.decision import Decision, Expectation, Outcome
 from springtide.model.observation import Observation
 from springtide.model.protocols import Forecast, View
+from springtide.model.steering import UNSTEERED, Steering
 
 APPLICATION = application(
     operator("parse", grouping=Grouping.SHUFFLE, service_time_s=0.01), operator("count", service_time_s=0.02, shards=4)
@@ -338,3 +339,68 @@ def _simulated(policy: Scripted, rows_per_s: float, *, seconds: int, pool: Pool 
     loop = ControlLoop(application=APPLICATION, pool=pool, policy=policy, interval_s=INTERVAL_S)
     loop.run(backend, tape, backend.duration_s)
     return tape, policy
+
+
+# --- people and files that have a say ---------------------------------------------------------------------------------------
+
+
+def test_what_people_hold_still_stays_whatever_the_policy_decides() -> None:
+    """`count` is pinned while interval 1 is decided on; the policy wants three replicas all the time."""
+    three = OperatorAllocation(("host-0",) * 3, (0, 1, 2, 0))
+
+    def want_three(view: View) -> Decision:
+        return Decision(planned=view.requested.with_operator("count", three), reason="three, always")
+
+    steerings = iter([UNSTEERED, Steering(pins={"count": 2}), Steering(pins={"count": 2}), UNSTEERED])
+    rows = np.full((1, 40), 10.0)
+    backend = SimulatorBackend(APPLICATION, POOL, SimulatorSettings(interval_s=INTERVAL_S), rows)
+    tape = Tape()
+    loop = ControlLoop(
+        application=APPLICATION,
+        pool=POOL,
+        policy=Scripted(dict.fromkeys(range(4), want_three)),
+        interval_s=INTERVAL_S,
+        steering=lambda: next(steerings),
+    )
+    loop.run(backend, tape, backend.duration_s)
+
+    assert [d.planned.operators["count"].replicas for _, d, _ in tape.decisions] == [3, 2, 2, 3]
+    assert [d.reason for _, d, _ in tape.decisions] == ["three, always"] * 4
+    assert [[str(w) for w in d.why_not] for _, d, _ in tape.decisions][1] == [
+        "operator: not 3 replicas of count, because pinned to 2 by hand"
+    ]
+
+
+def test_who_is_in_charge_may_change_and_remembers_nothing_then() -> None:
+    first, second = Scripted(), Scripted()
+    wider = Pool(host=POOL.host, min_hosts=2, max_hosts=3)
+    seen: list[Charge] = []
+
+    def recharged(charge: Charge) -> Charge:
+        seen.append(charge)
+        match len(seen):
+            case 2:
+                return replace(charge, policy=second)
+            case 4:
+                return replace(charge, pool=wider)
+        return charge
+
+    rows = np.full((1, 50), 10.0)
+    backend = SimulatorBackend(APPLICATION, POOL, SimulatorSettings(interval_s=INTERVAL_S), rows)
+    loop = ControlLoop(application=APPLICATION, pool=POOL, policy=first, interval_s=INTERVAL_S, recharged=recharged)
+    loop.run(backend, Tape(), backend.duration_s)
+
+    assert first.memories == [100]
+    assert second.memories == [100, 101, 102, 103], "other bounds are no other policy"
+    assert [v.pool for v in second.views] == [POOL, POOL, wider, wider]
+
+
+def test_a_decision_keeps_the_forecast_it_was_made_by() -> None:
+    def steady(observation: Observation) -> Forecast | None:
+        ahead = np.array([observation.end_s])
+        return Forecast(interval_s=INTERVAL_S, model="steady", mean={"source": ahead}, upper={"source": ahead})
+
+    backend, tape = CannedBackend(), Tape()
+    _loop(Scripted(), forecast=steady).run(backend, tape, 1020.0)
+
+    assert [d.foreseen.mean["source"].item() for _, d, _ in tape.decisions if d.foreseen] == [1010.25, 1020.25]

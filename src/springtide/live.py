@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from springtide.backends.spark.application import Application
 from springtide.backends.spark.backend import SparkBackend, backend_for
-from springtide.backends.spark.controlled import Control, open_journal
+from springtide.backends.spark.controlled import Control
 from springtide.backends.spark.fusion import described, fused
 from springtide.backends.spark.scaling import Scaling
+from springtide.errors import SpringtideError
 from springtide.forecast.running.choosing import ForecastOf, Models, forecast_for
-from springtide.journal.writing import JournalWriter
-from springtide.loop import ControlLoop
+from springtide.journal.steered import SteeredJournal
+from springtide.loop import Charge, ControlLoop, as_before, no_forecast, unsteered
 from springtide.model.allocation import Pool
 from springtide.model.observation import Observation
 from springtide.model.protocols import AnyPolicy, Recorder
-from springtide.plan.parameters import parameters_of
+from springtide.model.steering import Steering
+from springtide.plan.parameters import parameters_of, wants
 from springtide.recording import Everyone
 from springtide.report.summary import About, Overcounted, Point, RunSummary, RunTotals
 
@@ -41,7 +44,7 @@ class LiveResult:
 
 @dataclass(frozen=True, kw_only=True)
 class LiveRun:
-    """An application, the hosts it may have, and who is in charge."""
+    """An application, the hosts it may have, and who is in charge: to begin with, and as people and files say later."""
 
     application: Application
     pool: Pool
@@ -53,12 +56,16 @@ class LiveRun:
     scaling: Scaling = Scaling.ELASTIC
     models: Models | None = None
     journal: Path | None = None
+    steering: Callable[[], Steering] = unsteered
+    recharged: Callable[[Charge], Charge] = as_before
 
-    def open_journal(self, path: Path) -> JournalWriter:
-        """A journal for this run, which models may be trained from."""
+    def open_journal(self, path: Path) -> SteeredJournal:
+        """A journal for this run, which models may be trained from, and which it can be steered beside."""
         model = described(self.application, fused(self.application))
-        control = Control(policy=self.policy, policy_name=self.policy_name, interval_s=self.interval_s)
-        return open_journal(path, model, control)
+        control = Control(policy=self.policy, policy_name=self.policy_name, interval_s=self.interval_s, journal=path)
+        journal = control.open_journal(model, self.pool)
+        assert journal is not None
+        return journal
 
     def run(
         self,
@@ -85,13 +92,15 @@ class LiveRun:
             )
 
         everyone = Everyone((totals, silence, *recorders))
-        with self._forecast(backend) as forecast:
+        with ExitStack() as forecasts:
             loop = ControlLoop(
                 application=backend.application,
                 pool=self.pool,
                 policy=self.policy,
                 interval_s=self.interval_s,
-                forecast=forecast,
+                forecast=forecasts.enter_context(self._forecast(backend, self.policy)),
+                steering=self.steering,
+                recharged=self._recharged(backend, forecasts),
             )
             backend.start()
             began(backend)
@@ -120,9 +129,32 @@ class LiveRun:
             drained=silence.long and not failures,
         )
 
-    def _forecast(self, backend: SparkBackend) -> AbstractContextManager[ForecastOf]:
+    def _recharged(self, backend: SparkBackend, forecasts: ExitStack) -> Callable[[Charge], Charge]:
+        """Who is in charge, with what it needs to know of the future; and rows are late by the objective in force."""
+
+        def recharged(before: Charge) -> Charge:
+            now = self.recharged(before)
+            if now is before:
+                return before
+            backend.application = now.application
+            return dataclasses.replace(now, forecast=self._forecast_after(before, now.policy, backend, forecasts))
+
+        return recharged
+
+    def _forecast_after(self, before: Charge, policy: AnyPolicy, backend: SparkBackend, forecasts: ExitStack) -> ForecastOf:
+        """What has learnt goes on learning, as long as somebody looks at it."""
+        if not wants(policy, "looks_ahead"):
+            return no_forecast
+        if before.forecast is not no_forecast:
+            return before.forecast
+        try:
+            return forecasts.enter_context(self._forecast(backend, policy))
+        except SpringtideError:  # of the models: the run has begun, and goes on with a forecast that learns from it
+            return forecasts.enter_context(forecast_for(policy, self.interval_s))
+
+    def _forecast(self, backend: SparkBackend, policy: AnyPolicy) -> AbstractContextManager[ForecastOf]:
         return forecast_for(
-            self.policy,
+            policy,
             self.interval_s,
             models=self.models,
             sources=[source.name for source in backend.application.sources],

@@ -1,9 +1,13 @@
-"""observe -> analyze -> plan -> execute, over any backend, until a given time."""
+"""observe -> analyze -> plan -> execute, over any backend, until a given time.
+
+Who is in charge may change while it runs, and people may hold things still: both are values that the loop asks for at the
+end of every interval, wherever they come from.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from springtide.analyze.demand import Flows, gains
 from springtide.analyze.outcome import compare
@@ -13,6 +17,8 @@ from springtide.model.application import Application
 from springtide.model.decision import Decision
 from springtide.model.observation import Observation
 from springtide.model.protocols import AnyPolicy, Backend, Forecast, Recorder, View
+from springtide.model.steering import UNSTEERED, Steering
+from springtide.plan.steering import steered
 
 # What sums of interval lengths may be off by: no interval is so short.
 ROUNDING = 1e-6
@@ -22,23 +28,47 @@ def no_forecast(_: Observation) -> Forecast | None:
     return None
 
 
+def unsteered() -> Steering:
+    return UNSTEERED
+
+
 def never() -> bool:
     return False
 
 
 @dataclass(frozen=True, kw_only=True)
+class Charge:
+    """Who decides, for which objective, within which bounds, and knowing what of the future."""
+
+    application: Application
+    pool: Pool
+    policy: AnyPolicy
+    forecast: Callable[[Observation], Forecast | None] = no_forecast
+
+
+def as_before(charge: Charge) -> Charge:
+    return charge
+
+
+@dataclass(frozen=True, kw_only=True)
 class ControlLoop:
-    """One decision at the end of every interval, and its outcome one interval later."""
+    """One decision at the end of every interval, and its outcome one interval later.
+
+    `recharged` says who is in charge from this interval on, given who was; a policy that comes into charge remembers nothing.
+    """
 
     application: Application
     pool: Pool
     policy: AnyPolicy
     interval_s: float
     forecast: Callable[[Observation], Forecast | None] = no_forecast
+    steering: Callable[[], Steering] = unsteered
+    recharged: Callable[[Charge], Charge] = as_before
 
     def run(self, backend: Backend, recorder: Recorder, until_s: float, stop: Callable[[], bool] = never) -> None:
         clock = backend.clock
-        memory = self.policy.start()
+        charge = Charge(application=self.application, pool=self.pool, policy=self.policy, forecast=self.forecast)
+        memory = charge.policy.start()
         previous: Decision | None = None
         flows = Flows()
         due_s = clock.now_s()
@@ -52,9 +82,13 @@ class ControlLoop:
             if previous is not None:
                 recorder.outcome(compare(previous.expected, observation), observation.end_s)
 
+            before, charge = charge, self.recharged(charge)
+            if charge.policy is not before.policy:
+                memory = charge.policy.start()
             flows = flows.then(observation)
-            view = self._view(observation, flows)
-            decision, memory = self.policy.decide(view, memory)
+            view = seen(charge, observation, flows)
+            decision, memory = charge.policy.decide(view, memory)
+            decision = steered(view, replace(decision, foreseen=view.forecast), self.steering())
             if view.forecast is not None and view.forecast.note:
                 decision = decision.noting(view.forecast.note)
             if decision.planned is not observation.requested:
@@ -65,16 +99,18 @@ class ControlLoop:
             recorder.decision(observation, decision, wanted)
             previous = decision
 
-    def _view(self, observation: Observation, flows: Flows) -> View:
-        rates = {name: rows / observation.interval_s for name, rows in observation.source_rows.items()}
-        gained = gains(self.application, flows)
-        return View(
-            application=self.application,
-            pool=self.pool,
-            observation=observation,
-            demand_rows_per_s={
-                o.name: sum(rate * gained[source][o.name] for source, rate in rates.items()) for o in self.application.operators
-            },
-            gains=gained,
-            forecast=self.forecast(observation),
-        )
+
+def seen(charge: Charge, observation: Observation, flows: Flows) -> View:
+    """What the policy in charge may look at."""
+    rates = {name: rows / observation.interval_s for name, rows in observation.source_rows.items()}
+    gained = gains(charge.application, flows)
+    return View(
+        application=charge.application,
+        pool=charge.pool,
+        observation=observation,
+        demand_rows_per_s={
+            o.name: sum(rate * gained[source][o.name] for source, rate in rates.items()) for o in charge.application.operators
+        },
+        gains=gained,
+        forecast=charge.forecast(observation),
+    )

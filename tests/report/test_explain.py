@@ -17,7 +17,7 @@ from rich.console import Console
 import factories
 from springtide.errors import SpringtideError
 from springtide.journal.from_model import decision_record, end_record, observation_record, outcome_record
-from springtide.journal.records import Record, RunRecord
+from springtide.journal.records import ControlRecord, DecisionRecord, Record, RunRecord
 from springtide.model.action import AddHosts
 from springtide.model.decision import Decision, Expectation, Outcome, WhyNot
 from springtide.report.explain import Entry, Explanation, Figure, Filters, VerdictCount, clock_text, explain, render
@@ -247,3 +247,32 @@ def test_days_are_shown_beyond_the_first() -> None:
 def test_rich_is_not_imported_until_something_is_rendered() -> None:
     program = "import sys, springtide.report.explain; sys.exit('rich' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+class TestWhatWasAskedForByHand:
+    def told(self, **filters: object) -> list[str]:
+        records = evening()
+        at = next(i for i, r in enumerate(records) if isinstance(r, DecisionRecord) and r.interval == 16)
+        seen = records[at]
+        asked = {"time_s": seen.time_s, "interval": 16, "who": "ada", "said_at": "2026-03-01T12:17:00Z"}
+        records[at:at] = [
+            ControlRecord(do="pin", operator="count", replicas=2, **asked),
+            ControlRecord(do="refused", note="drain host-9: there is no host 'host-9'", **asked),
+        ]
+        return shown(explain(RUN, records, Filters(**filters)))
+
+    def test_is_told_where_it_took_effect(self) -> None:
+        lines = self.told(since_s=901)
+        assert lines[1:5] == [
+            "00:16:00           held: busiest host at 0.6, below 0.8",
+            "00:17:00-00:20:00  by hand: pin count to 2 replicas (ada)",
+            "                   by hand: refused: drain host-9: there is no host 'host-9' (ada)",
+            "                   held: busiest host at 0.6, below 0.8 (4 intervals)",
+        ]
+
+    def test_is_a_change_like_those_of_the_policy(self) -> None:
+        assert any("pin count" in line for line in self.told(changes_only=True))
+
+    def test_concerns_the_operator_that_it_names(self) -> None:
+        assert any("pin count" in line for line in self.told(operator="count", since_s=901))
+        assert not any("pin count" in line for line in self.told(operator="parse"))

@@ -13,6 +13,7 @@ from springtide.applications.simulated.pipeline import pipeline
 from springtide.backends.simulator.settings import SimulatorSettings
 from springtide.cli.results import draw, show
 from springtide.cli.simulating import run_all
+from springtide.cli.telling import InWords
 from springtide.errors import SpringtideError
 from springtide.model.allocation import HostType, Pool, new_host_names, spread
 from springtide.plan.registry import make_policy
@@ -35,7 +36,7 @@ _OPTIONS = (
 )
 
 
-def demonstrate(folder: Path) -> None:
+def demonstrate(folder: Path, dashboard_port: int | None = None) -> None:
     """Run a bursty stream on real Spark, check its answer row by row, and say what it took."""
     from springtide.cli import running  # pyspark takes a second to import, which the simulation does not need
 
@@ -43,11 +44,12 @@ def demonstrate(folder: Path) -> None:
     RunFolder(folder / "live").remove()  # an earlier demonstration
     journal, picture = folder / "journal.jsonl", folder / "live.png"
     journal.unlink(missing_ok=True)
-    ended = running.run_live(_wishes(folder / "live"), journal, quiet=False)
+    wishes = dataclasses.replace(_wishes(folder / "live"), dashboard_port=dashboard_port)
+    ended = running.run_live(wishes, journal, quiet=False)
     draw([(ended.result.summary, ended.result.points)], picture)
     typer.echo("\n" + "\n".join(in_words(ended.result.summary)))
     _name_files(picture, journal)
-    running.leave(ended)
+    running.leave(ended, InWords())
 
 
 def _wishes(folder: Path) -> running.Wishes:

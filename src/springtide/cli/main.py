@@ -14,8 +14,21 @@ from typing import Annotated, NoReturn
 import typer
 
 from springtide import __version__
-from springtide.cli import applications, bench, compare, demo, explain, forecast, policies, reproduce, simulate, validate
+from springtide.cli import (
+    applications,
+    bench,
+    compare,
+    control,
+    demo,
+    explain,
+    forecast,
+    policies,
+    reproduce,
+    simulate,
+    validate,
+)
 from springtide.cli import run as live
+from springtide.cli.dashboard_process import with_port
 from springtide.errors import SpringtideError
 
 INTERRUPTED = 130
@@ -35,6 +48,7 @@ app.command("run")(live.run)
 app.command("reshard")(live.reshard)
 app.command("applications")(applications.applications)
 app.command("explain")(explain.explain)
+app.command("control")(control.control)
 app.command("policies")(policies.policies)
 app.command("cite")(policies.cite)
 app.command("demo")(demo.demo)
@@ -63,7 +77,7 @@ def options(
 def run() -> None:
     """Entry point: everything that leaves here is either a result or one line that says what to do."""
     debug = "--debug" in sys.argv
-    arguments = [a for a in sys.argv[1:] if a != "--debug"]
+    arguments = with_port([a for a in sys.argv[1:] if a != "--debug"])
     try:
         code = app(arguments, standalone_mode=False)
     except SpringtideError as error:

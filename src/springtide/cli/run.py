@@ -33,11 +33,20 @@ JournalPath = Annotated[
     typer.Option("--journal", metavar="FILE", help="Keep every observation, decision and outcome (see `springtide explain`)."),
 ]
 
+DashboardPort = Annotated[
+    int | None,
+    typer.Option(
+        "--dashboard", metavar="[PORT]", min=0, max=65535, help="Show the run in the browser.  [default port: 8765; 0: any]"
+    ),
+]
+
 
 def run(
     application: ApplicationName,
     option: Options = None,
-    policy: Annotated[str, typer.Option("--policy", "-p", help="Policy (see `springtide policies`).")] = "tide",
+    policy: Annotated[
+        str | None, typer.Option("--policy", "-p", help="Policy (see `springtide policies`).  [default: tide]")
+    ] = None,
     parameters: Parameters = None,
     guard: Guards = None,
     slo: Annotated[float | None, typer.Option("--slo", metavar="SECONDS", help="Latency to keep.")] = None,
@@ -48,7 +57,9 @@ def run(
     master: Annotated[
         str | None, typer.Option("--master", metavar="URL", help="A Spark master; else executors on this machine.")
     ] = None,
-    hosts: Annotated[str, typer.Option("--hosts", metavar="MIN:MAX", help="Fewest and most executors.")] = "1:4",
+    hosts: Annotated[
+        str | None, typer.Option("--hosts", metavar="MIN:MAX", help="Fewest and most executors.  [default: 1:4]")
+    ] = None,
     start_hosts: Annotated[int | None, typer.Option("--start-hosts", help="Executors to begin with.  [default: MIN]")] = None,
     cores: Annotated[int, typer.Option("--cores", help="Cores of an executor.")] = 1,
     memory: Annotated[int, typer.Option("--memory", metavar="MB", help="Memory of an executor.")] = 600,
@@ -74,6 +85,14 @@ def run(
             "--retrain", metavar="TIME", help="Train models anew from the journal as often, such as 6h, into --models."
         ),
     ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", metavar="FILE", help="TOML with policy, guards, slo_s, hosts; read anew when it changes."),
+    ] = None,
+    dashboard: DashboardPort = None,
+    log_format: Annotated[
+        str, typer.Option("--log-format", metavar="text|json", help="Lines for people, or one JSON object per line.")
+    ] = "text",
 ) -> None:
     """Run an application on Spark, and change it while it runs."""
     from springtide.cli import results, running
@@ -99,6 +118,9 @@ def run(
             for_s=seconds,
             until_drained=until_drained,
             models=chosen_models(models, retrain),
+            config=config,
+            dashboard_port=dashboard,
+            log_format=log_format,
         ),
         results.Output(as_json=as_json, plot=plot, journal=journal),
     )

@@ -20,7 +20,7 @@ from springtide.cli.results import Output, check_plot_path, draw, show
 from springtide.config import ApplicationFile, build, read_application
 from springtide.errors import SpringtideError
 from springtide.forecast.running.choosing import Models
-from springtide.journal.from_model import application_record, policy_record
+from springtide.journal.from_model import application_record, policy_record, pool_record
 from springtide.journal.records import RunRecord
 from springtide.journal.writing import JournalWriter
 from springtide.model.allocation import Pool
@@ -167,6 +167,7 @@ def _open_journal(path: Path, simulation: Simulation) -> JournalWriter:
         step_s=simulation.settings.step_s,
         trace=simulation.trace.name,
         seed=simulation.seed,
+        pool=pool_record(simulation.pool),
     )
     return JournalWriter(path, run)
 

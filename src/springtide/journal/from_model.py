@@ -18,6 +18,7 @@ from springtide.journal.records import (
     EdgeRecord,
     EndRecord,
     ExpectationRecord,
+    ForecastRecord,
     HostLoadRecord,
     LatencyRecord,
     Measure,
@@ -28,6 +29,7 @@ from springtide.journal.records import (
     ParameterRecord,
     PlacementRecord,
     PolicyRecord,
+    PoolRecord,
     ReconfigurationRecord,
     ShardsRecord,
     SloRecord,
@@ -36,11 +38,15 @@ from springtide.journal.records import (
     WhyNotRecord,
 )
 from springtide.model.action import Action
-from springtide.model.allocation import Allocation
+from springtide.model.allocation import Allocation, Pool
 from springtide.model.application import Application, Edge, Operator
 from springtide.model.change import change
 from springtide.model.decision import Decision, Expectation, Outcome
 from springtide.model.observation import FloatArray, HostObservation, Latency, Observation, OperatorObservation, ShardLoads
+from springtide.model.protocols import Forecast
+
+_FORESEEN_INTERVALS = 12
+_LOW, _HIGH = 0.10, 0.95  # the quantiles between which most intervals lie
 
 
 def application_record(application: Application) -> ApplicationRecord:
@@ -61,6 +67,16 @@ def policy_record(name: str, parameters: Mapping[str, Any]) -> PolicyRecord:
     """A policy and its parameters, whose values may be anything JSON can hold, dataclasses, enums and numpy numbers."""
     values = _plain_json(parameters, f"the parameters of policy {name!r}")
     return PolicyRecord(name=name, parameters=tuple(ParameterRecord(name=n, value=v) for n, v in values.items()))
+
+
+def pool_record(pool: Pool) -> PoolRecord:
+    return PoolRecord(
+        min_hosts=pool.min_hosts,
+        max_hosts=pool.max_hosts,
+        cores=pool.host.cores,
+        start_s=float(pool.host.start_s),
+        release_s=float(pool.host.release_s),
+    )
 
 
 def observation_record(
@@ -115,7 +131,36 @@ def decision_record(observation: Observation, decision: Decision, actions: Seque
         expected=_expectation_record(decision.expected),
         why_not=tuple(WhyNotRecord(who=w.who, what=w.what, why=w.why) for w in decision.why_not),
         actions=tuple(str(action) for action in actions),
+        forecast=() if decision.foreseen is None else forecast_records(decision.foreseen),
     )
+
+
+def forecast_records(forecast: Forecast) -> tuple[ForecastRecord, ...]:
+    """The next intervals of every source; more digits than are shown would make a third of the journal."""
+    return tuple(
+        ForecastRecord(
+            source=source,
+            model=forecast.model,
+            interval_s=float(forecast.interval_s),
+            mean=_shortened(mean),
+            low=_shortened(_quantile(forecast, source, _LOW, mean)),
+            high=_shortened(_quantile(forecast, source, _HIGH, forecast.upper[source])),
+        )
+        for source, mean in forecast.mean.items()
+    )
+
+
+def _quantile(forecast: Forecast, source: str, level: float, otherwise: FloatArray) -> FloatArray:
+    """The quantile nearest to the level, if the model gives any."""
+    quantiles = forecast.quantiles.get(source)
+    if quantiles is None or not forecast.levels:
+        return otherwise
+    nearest: FloatArray = quantiles[min(range(len(forecast.levels)), key=lambda i: abs(forecast.levels[i] - level))]
+    return nearest
+
+
+def _shortened(values: FloatArray) -> tuple[Measure, ...]:
+    return tuple(float(f"{v:.4g}") if math.isfinite(v) else None for v in values[:_FORESEEN_INTERVALS].tolist())
 
 
 def outcome_record(outcome: Outcome, time_s: float) -> OutcomeRecord:

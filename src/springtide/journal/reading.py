@@ -67,6 +67,19 @@ class Journal:
                 record = msgspec.structs.replace(record, observed=observed, requested=requested)
             yield record
 
+    def newest_first(self) -> Iterator[Record]:
+        """The records after `run` from the last one backwards, as they were written: allocations are not filled in."""
+        with self.path.open("rb") as file:
+            begun, block_end, cut = len(file.readline()), self.whole_bytes, b""
+            while block_end > begun:
+                block_start = max(begun, block_end - _BLOCK_BYTES)
+                file.seek(block_start)
+                cut, *lines = (file.read(block_end - block_start) + cut).split(b"\n")
+                yield from (_decode_near_end(line, self.path) for line in reversed(lines) if line)
+                block_end = block_start
+            if cut:
+                yield _decode_near_end(cut, self.path)
+
     def _lines(self) -> Iterator[tuple[int, bytes]]:
         with self.path.open("rb") as file:
             position = len(file.readline())
@@ -164,6 +177,14 @@ def _decode(line: bytes, path: Path, line_number: int) -> Record:
     if isinstance(record, RunRecord):
         raise _damaged(path, line_number, "a second run begins there, and a journal holds one")
     return record
+
+
+def _decode_near_end(line: bytes, path: Path) -> Record:
+    """Whoever reads backwards does not know the number of a line."""
+    try:
+        return _record_decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise SpringtideError(f"journal {path} is damaged near its end: {error}") from error
 
 
 def _damaged(path: Path, line_number: int, why: str) -> SpringtideError:

@@ -2,8 +2,9 @@
 
 Rules of the format:
 
-* The first record is the `run`; an `observation`, `outcome` and `decision` follow for every interval; a run that was
-  not killed closes with an `end`. Every record has `kind` and `time_s`.
+* The first record is the `run`; an `observation`, `outcome` and `decision` follow for every interval, and before the decision
+  a `control` for everything that was asked for by hand; a run that was not killed closes with an `end`. Every record has
+  `kind` and `time_s`.
 * Things with names are arrays of structs, never objects keyed by name: Spark would make each name a column.
 * A top-level field means the same, and has the same type, in every kind of record that has it.
 * JSON knows neither NaN nor infinity: a `Measure` is null where nothing finite was measured.
@@ -77,6 +78,30 @@ class ParameterRecord(msgspec.Struct, frozen=True, kw_only=True):
 class PolicyRecord(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     parameters: tuple[ParameterRecord, ...] = ()
+
+
+class PoolRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """The hosts that could be rented: how many, how large, and how long each takes to come and to go."""
+
+    min_hosts: int
+    max_hosts: int
+    cores: int
+    start_s: float
+    release_s: float
+
+
+class ForecastRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What was foreseen of one source, in rows per second: element k is of the interval k + 1 intervals after the decision's.
+
+    About one interval in ten is below `low`, and one in twenty above `high`.
+    """
+
+    source: str
+    model: str
+    interval_s: float
+    mean: tuple[Measure, ...]
+    low: tuple[Measure, ...]
+    high: tuple[Measure, ...]
 
 
 class ShardsRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -170,7 +195,8 @@ class _Timed(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
 class RunRecord(_Timed, frozen=True, kw_only=True, tag="run"):
     """What ran: application, policy with its parameters and guards, trace and seed. `time_s` is where the run's clock started.
 
-    `step_s` belongs to the simulator, `trace` and `seed` to runs that have them.
+    `step_s` belongs to the simulator, `trace` and `seed` to runs that have them. A run that is `live` can be steered while it
+    goes on. `pool` is null in older journals.
     """
 
     time_s: float = 0.0
@@ -183,6 +209,8 @@ class RunRecord(_Timed, frozen=True, kw_only=True, tag="run"):
     step_s: float | None = None
     trace: str | None = None
     seed: int | None = None
+    pool: PoolRecord | None = None
+    live: bool = False
 
     def __post_init__(self) -> None:
         _Timed.__post_init__(self)
@@ -218,6 +246,23 @@ class DecisionRecord(_Timed, frozen=True, kw_only=True, tag="decision"):
     expected: ExpectationRecord
     why_not: tuple[WhyNotRecord, ...]
     actions: tuple[str, ...]
+    forecast: tuple[ForecastRecord, ...] = ()
+
+
+class ControlRecord(_Timed, frozen=True, kw_only=True, tag="control"):
+    """What was asked for by hand and took effect at the end of `interval`, or a `reload` of the configuration.
+
+    `do` is `refused` for what could not be done; `note` says why then, and what changed for a `reload`. `said_at` is real time.
+    """
+
+    interval: int
+    do: str
+    operator: str | None = None
+    host: str | None = None
+    replicas: int | None = None
+    who: str
+    said_at: str
+    note: str = ""
 
 
 class OutcomeRecord(_Timed, frozen=True, kw_only=True, tag="outcome"):
@@ -235,4 +280,4 @@ class EndRecord(_Timed, frozen=True, kw_only=True, tag="end"):
     summary: dict[str, Any]
 
 
-Record = RunRecord | ObservationRecord | DecisionRecord | OutcomeRecord | EndRecord
+Record = RunRecord | ObservationRecord | DecisionRecord | ControlRecord | OutcomeRecord | EndRecord

@@ -20,7 +20,7 @@ import msgspec
 from springtide.errors import SpringtideError, nearest, require
 from springtide.journal.from_model import decision_record, end_record, observation_record, outcome_record
 from springtide.journal.reading import TornTail, examine
-from springtide.journal.records import Record, RunRecord
+from springtide.journal.records import ControlRecord, Record, RunRecord
 from springtide.model.action import Action
 from springtide.model.decision import Decision, Outcome
 from springtide.model.observation import Observation
@@ -89,6 +89,10 @@ class JournalWriter(Recorder):
     def outcome(self, outcome: Outcome, time_s: float) -> None:
         self._write(outcome_record(outcome, time_s))
 
+    def control(self, control: ControlRecord) -> None:
+        """What was asked for by hand; it belongs between the observation of its interval and the decision on it."""
+        self._write(control)
+
     def end(self, time_s: float, summary: Mapping[str, Any]) -> None:
         """The run came to its end; `summary` is anything JSON can hold."""
         self._write(end_record(time_s, summary))
@@ -151,6 +155,21 @@ def _lock(fd: int, path: Path) -> None:
         raise _cannot_write(path, "another run is writing it; wait for it to end, or name another file") from None
     except OSError as error:
         raise _cannot_write(path, f"it cannot be locked ({error.strerror})") from error
+
+
+def is_being_written(path: Path) -> bool:
+    """Whether the run that writes a journal goes on: its writer holds a lock on it. Where none can be taken, it may."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(fd)  # and with it goes the lock
+    return False
 
 
 def _write_whole(fd: int, line: bytes) -> None:

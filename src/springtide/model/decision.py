@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from springtide.errors import require
 from springtide.model.allocation import Allocation
+
+if TYPE_CHECKING:
+    from springtide.model.protocols import Forecast
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,12 +42,13 @@ class WhyNot:
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """A decision without a reason cannot be built."""
+    """A decision without a reason cannot be built. `foreseen` is the forecast it was made by, if there was one."""
 
     planned: Allocation
     reason: str
     expected: Expectation = Expectation()
     why_not: tuple[WhyNot, ...] = ()
+    foreseen: Forecast | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         require(bool(self.reason.strip()), "a decision needs a reason")

@@ -16,7 +16,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from springtide.errors import SpringtideError, nearest
+from springtide.journal.controls import in_words
 from springtide.journal.records import (
+    ControlRecord,
     DecisionRecord,
     EndRecord,
     ExpectationRecord,
@@ -39,7 +41,10 @@ _FIGURES = {  # what `Expectation` calls it: what a person calls it, and its uni
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """Which decisions to show: those made from `since_s` to `until_s`, that concern `operator`, that changed something."""
+    """Which decisions to show: those made from `since_s` to `until_s`, that concern `operator`, that changed something.
+
+    What people asked for is a change, too.
+    """
 
     since_s: float = 0.0
     until_s: float = math.inf
@@ -79,7 +84,7 @@ class Entry:
     """A decision that stands from `start_s` to `end_s`, or a stretch of `intervals` that held for the same reason.
 
     `change` is absent when nothing was to change. `figures` are those promised, or all if none was; a stretch has none,
-    for each of its intervals had its own. `verdicts` are on promises only.
+    for each of its intervals had its own. `verdicts` are on promises only. `controls` is what was asked for by hand before it.
     """
 
     start_s: float
@@ -93,6 +98,7 @@ class Entry:
     events: tuple[str, ...]
     figures: tuple[Figure, ...]
     verdicts: tuple[VerdictCount, ...]
+    controls: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +123,7 @@ def explain(run: RunRecord, records: Iterable[Record], filters: Filters | None =
     story = _Story(last_s=run.time_s)
     for record in records:
         story.add(record)
-    shown = [step for step in story.steps if _passes(step.decision, filters, run.time_s)]
+    shown = [step for step in story.steps if _passes(step, filters, run.time_s)]
     return Explanation(
         application=run.application.name,
         policy=run.policy.name,
@@ -139,17 +145,19 @@ class _Step:
     decision: DecisionRecord
     events: tuple[str, ...]
     until_s: float
+    controls: tuple[ControlRecord, ...] = ()
     outcome: OutcomeRecord | None = None
 
 
 @dataclass(slots=True, kw_only=True)
 class _Story:
-    """Gathers records into steps: a decision has the events before it, and stands, and meets its outcome, before the next."""
+    """Gathers records into steps: a decision has what came before it, and stands, and meets its outcome, before the next."""
 
     last_s: float
     ended: bool = False
     steps: list[_Step] = field(default_factory=list)
     _events: tuple[str, ...] = field(default=(), init=False)
+    _controls: tuple[ControlRecord, ...] = field(default=(), init=False)
 
     def add(self, record: Record) -> None:
         self.last_s = record.time_s
@@ -159,27 +167,38 @@ class _Story:
         match record:
             case ObservationRecord():
                 self._events += record.events
+            case ControlRecord():
+                self._controls += (record,)
             case DecisionRecord():
                 self._decide(record)
             case OutcomeRecord() if self.steps:
                 self.steps[-1].outcome = record
 
     def _decide(self, decision: DecisionRecord) -> None:
-        step = _Step(position=len(self.steps), decision=decision, events=self._events, until_s=decision.time_s)
+        step = _Step(
+            position=len(self.steps),
+            decision=decision,
+            events=self._events,
+            until_s=decision.time_s,
+            controls=self._controls,
+        )
         self.steps.append(step)
-        self._events = ()
+        self._events, self._controls = (), ()
 
 
-def _passes(decision: DecisionRecord, filters: Filters, origin_s: float) -> bool:
+def _passes(step: _Step, filters: Filters, origin_s: float) -> bool:
     return (
-        filters.since_s <= decision.time_s - origin_s <= filters.until_s
-        and (decision.change is not None or not filters.changes_only)
-        and (filters.operator is None or _concerns(decision, filters.operator))
+        filters.since_s <= step.decision.time_s - origin_s <= filters.until_s
+        and (step.decision.change is not None or bool(step.controls) or not filters.changes_only)
+        and (filters.operator is None or _concerns(step, filters.operator))
     )
 
 
-def _concerns(decision: DecisionRecord, operator: str) -> bool:
-    """Whether the decision changes the operator, or speaks of it."""
+def _concerns(step: _Step, operator: str) -> bool:
+    """Whether the decision changes the operator or speaks of it, or somebody asked something of it."""
+    decision = step.decision
+    if any(control.operator == operator for control in step.controls):
+        return True
     name = re.compile(rf"(?<![\w-]){re.escape(operator)}(?![\w-])")
     return operator in decision.changed_operators or any(
         name.search(text) for text in (decision.reason, *(_why_not_text(w) for w in decision.why_not))
@@ -203,6 +222,7 @@ def _goes_on(before: _Step, step: _Step) -> bool:
         and before.decision.change is None
         and step.decision.change is None
         and not step.events
+        and not step.controls
         and _shapes(before.decision) == _shapes(step.decision)
     )
 
@@ -228,6 +248,7 @@ def _entry(stretch: Sequence[_Step], origin_s: float) -> Entry:
         events=first.events,
         figures=_figures(first) if len(stretch) == 1 else (),
         verdicts=_verdicts(s.outcome.verdict for s in stretch if s.outcome is not None and _promised(s)),
+        controls=tuple(in_words(control) for control in first.controls),
     )
 
 
@@ -331,6 +352,7 @@ def _span_text(entry: Entry) -> str:
 def _lines(entry: Entry) -> Iterator[tuple[str, str]]:
     """What is said of an entry, line by line, and in which style."""
     yield from ((f"event: {event}", "magenta") for event in entry.events)
+    yield from ((f"by hand: {control}", "blue") for control in entry.controls)
     if entry.change is None:
         yield _held_text(entry), ""
         yield from ((why_not, "yellow") for why_not in entry.why_not)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,15 +13,17 @@ from pathlib import Path
 from springtide.backends.spark.backend import SparkBackend
 from springtide.errors import SpringtideError
 from springtide.forecast.running.choosing import ForecastOf, Models, forecast_for
-from springtide.journal.from_model import application_record, policy_record
+from springtide.journal.from_model import application_record, policy_record, pool_record
 from springtide.journal.records import RunRecord
-from springtide.journal.writing import JournalWriter
-from springtide.loop import ControlLoop
+from springtide.journal.steered import SteeredJournal
+from springtide.loop import ControlLoop, unsteered
 from springtide.model.action import Action
+from springtide.model.allocation import Pool
 from springtide.model.application import Application as ApplicationModel
 from springtide.model.decision import Decision, Outcome
 from springtide.model.observation import Observation
 from springtide.model.protocols import AnyPolicy, Recorder
+from springtide.model.steering import Steering
 from springtide.plan.parameters import parameters_of
 from springtide.plan.registry import make_policy
 
@@ -46,8 +48,22 @@ class Control:
     journal: str | Path | None = None
     models: Models | None = None
 
-    def recorder(self, application: ApplicationModel) -> AbstractContextManager[Recorder]:
-        return nullcontext(Silent()) if self.journal is None else open_journal(self.journal, application, self)
+    def open_journal(self, application: ApplicationModel, pool: Pool) -> SteeredJournal | None:
+        """The journal of a run that is about to begin, if it is to be kept; it can be steered by hand then."""
+        if self.journal is None:
+            return None
+        record = RunRecord(
+            created_at=datetime.now(UTC),
+            application=application_record(application),
+            policy=policy_record(self.policy_name, parameters_of(self.policy)),
+            interval_s=self.interval_s,
+            step_s=self.interval_s,
+            trace="live",
+            seed=0,
+            pool=pool_record(pool),
+            live=True,
+        )
+        return SteeredJournal(self.journal, record)
 
     def forecast(self, application: ApplicationModel) -> AbstractContextManager[ForecastOf]:
         return forecast_for(
@@ -78,20 +94,6 @@ def control(
     )
 
 
-def open_journal(path: str | Path, application: ApplicationModel, control: Control) -> JournalWriter:
-    """The journal of a live run that is about to begin."""
-    record = RunRecord(
-        created_at=datetime.now(UTC),
-        application=application_record(application),
-        policy=policy_record(control.policy_name, parameters_of(control.policy)),
-        interval_s=control.interval_s,
-        step_s=control.interval_s,
-        trace="live",
-        seed=0,
-    )
-    return JournalWriter(path, record)
-
-
 class Controlled:
     """Queries that run, and the control loop behind them, which ends with them."""
 
@@ -100,7 +102,9 @@ class Controlled:
         self._error: Exception | None = None
         with ExitStack() as undone:
             # A journal or a model that is refused is refused before anything runs.
-            self._recorder = undone.enter_context(control.recorder(backend.application))
+            journal = control.open_journal(backend.application, backend.pool)
+            self._recorder: Recorder = Silent() if journal is None else undone.enter_context(journal)
+            steering: Callable[[], Steering] = unsteered if journal is None else journal.steering
             forecast = undone.enter_context(control.forecast(backend.application))
             backend.start()
             self._opened = undone.pop_all()  # from here on they are the thread's to close
@@ -110,6 +114,7 @@ class Controlled:
             policy=control.policy,
             interval_s=control.interval_s,
             forecast=forecast,
+            steering=steering,
         )
         self._thread = threading.Thread(target=self._control, name="springtide", daemon=True)
         self._thread.start()
