@@ -16,6 +16,7 @@ import typer
 from springtide import __version__
 from springtide.cli import applications, bench, compare, demo, explain, forecast, policies, reproduce, simulate, validate
 from springtide.cli import run as live
+from springtide.cli.dashboard import dashboard
 from springtide.errors import SpringtideError
 
 INTERRUPTED = 130
@@ -35,6 +36,7 @@ app.command("run")(live.run)
 app.command("reshard")(live.reshard)
 app.command("applications")(applications.applications)
 app.command("explain")(explain.explain)
+app.command("dashboard")(dashboard)
 app.command("policies")(policies.policies)
 app.command("cite")(policies.cite)
 app.command("demo")(demo.demo)
