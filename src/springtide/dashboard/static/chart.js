@@ -1,0 +1,216 @@
+// One chart: uPlot with the page's colours, a legend that tells the numbers, the moment that is shown, and words for who cannot see it.
+//
+// Charts of one page share their time axis and their cursor. A click chooses the moment, a drag the part of the run.
+
+import { h, say } from "./dom.js";
+import { clock, tick } from "./format.js";
+import { lastUntil } from "./run.js";
+
+const { uPlot } = window;
+const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800];
+const FONT = "11px system-ui, sans-serif";
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+const stepped = uPlot.paths.stepped({ align: -1 }); // a row's time is the end of its interval
+
+export class Chart {
+  #plot = null;
+  #data = null;
+
+  /**
+   * spec: title, note, columns [{key, label, colour, look, scale, format, quiet}], band [high, low], scales {y: {format, log}},
+   * data(series) -> {x, [key]: values}, words(row, run) -> a sentence, draw(plot, context, data).
+   */
+  constructor(spec, run, timeline) {
+    Object.assign(this, { spec, run, timeline });
+    this.area = h("div", { class: "plot", role: "img" });
+    this.words = h("p", { class: "words" });
+    this.values = new Map();
+    this.element = h(
+      "section",
+      { class: `panel chart chart-${spec.name}`, dataset: { chart: spec.name } },
+      h("header", {}, h("h3", {}, spec.title), spec.note && h("small", {}, spec.note), this.#legend()),
+      this.area,
+      this.words,
+    );
+    new ResizeObserver(() => this.#fit()).observe(this.area);
+    document.addEventListener("theme", () => this.#plot?.redraw(false));
+    run.addEventListener("series", () => this.draw());
+    timeline.addEventListener("zoom", () => this.draw());
+    timeline.addEventListener("select", () => this.mark());
+  }
+
+  #legend() {
+    const items = this.spec.columns.map((column, at) => {
+      if (column.quiet) return null;
+      const value = h("b", { class: "value" });
+      this.values.set(column.key, value);
+      const toggle = () => {
+        const shown = button.getAttribute("aria-pressed") !== "true";
+        button.setAttribute("aria-pressed", String(shown));
+        this.#plot?.setSeries(at + 1, { show: shown });
+      };
+      const swatch = h("i", { class: `swatch look-${column.look}`, dataset: { colour: column.colour } });
+      const button = h("button", { type: "button", "aria-pressed": "true", onclick: toggle, title: "Show or hide" }, swatch, column.label, " ", value);
+      return h("li", { dataset: { column: column.key } }, button);
+    });
+    return h("ul", { class: "legend" }, items);
+  }
+
+  draw() {
+    if (!this.run.begun) return;
+    const columns = this.spec.data(this.run.shown, this.run);
+    this.#data = [columns.x, ...this.spec.columns.map((column) => columns[column.key])];
+    if (this.#plot === null) this.#make();
+    else this.#plot.setData(this.#data);
+    this.mark();
+  }
+
+  /** The moment shown has changed: its line, its numbers, its words. */
+  mark() {
+    if (this.#plot === null) return;
+    this.#plot.redraw(false, false);
+    if (this.#plot.cursor.idx === null || this.#plot.cursor.idx === undefined) this.#tell(this.#chosen());
+    const row = this.run.rowAt(this.timeline.time_s ?? Infinity);
+    const words = row ? this.spec.words(row, this.run) : "";
+    say(this.words, words);
+    this.area.setAttribute("aria-label", `${this.spec.title} at ${clock(row?.time_s)}: ${words}`);
+  }
+
+  #chosen() {
+    return lastUntil(this.run.shown.time_s, this.timeline.time_s ?? Infinity);
+  }
+
+  #tell(at) {
+    this.spec.columns.forEach((column, index) => {
+      const value = this.values.get(column.key);
+      if (value) say(value, column.format(this.#data[index + 1][at]));
+    });
+  }
+
+  #fit() {
+    const { clientWidth: width, clientHeight: height } = this.area;
+    if (this.#plot && width > 0 && height > 0) this.#plot.setSize({ width, height });
+  }
+
+  #make() {
+    const { clientWidth: width, clientHeight: height } = this.area;
+    const { spec } = this;
+    const options = {
+      width: width || 300,
+      height: height || 150,
+      padding: [6, spec.scales.right ? 0 : 8, 0, 0],
+      legend: { show: false },
+      cursor: {
+        sync: { key: "springtide", setSeries: false },
+        drag: { x: true, y: false, setScale: false, dist: 6 },
+        points: { size: 6, width: 0, fill: (plot, at) => plot.series[at].stroke(plot, at) },
+        y: false,
+      },
+      scales: { x: { time: false, range: () => this.timeline.range() }, ...this.#scales() },
+      axes: [timeAxis(), ...Object.entries(spec.scales).map(([name, scale], at) => valueAxis(name, scale, at))],
+      series: [{}, ...spec.columns.map(line)],
+      bands: spec.band ? [{ series: spec.band.map((key) => this.#place(key)), fill: () => colour("forecast-band") }] : [],
+      hooks: {
+        draw: [(plot) => this.#over(plot)],
+        setCursor: [(plot) => this.#tell(plot.cursor.idx ?? this.#chosen())],
+        setSelect: [(plot) => this.#dragged(plot)],
+      },
+    };
+    this.#plot = new uPlot(options, this.#data, this.area);
+    this.#plot.over.addEventListener("click", () => this.#clicked());
+    this.#plot.over.addEventListener("dblclick", () => this.timeline.window && this.timeline.zoom(null));
+  }
+
+  #place(key) {
+    return this.spec.columns.findIndex((column) => column.key === key) + 1;
+  }
+
+  #scales() {
+    const made = Object.entries(this.spec.scales).map(([name, scale]) => [
+      name,
+      scale.log ? { distr: 3, log: 10 } : { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] },
+    ]);
+    return Object.fromEntries(made);
+  }
+
+  #dragged(plot) {
+    const { left, width } = plot.select;
+    if (width < 6) return;
+    this.draggedAt = performance.now();
+    const [from, to] = [plot.posToVal(left, "x"), plot.posToVal(left + width, "x")];
+    plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+    this.timeline.zoom({ from, to });
+  }
+
+  #clicked() {
+    if (performance.now() - (this.draggedAt ?? -1000) < 300 || this.#plot.cursor.left < 0) return;
+    this.timeline.selectTime(this.#plot.posToVal(this.#plot.cursor.left, "x"));
+  }
+
+  #over(plot) {
+    const { ctx } = plot;
+    ctx.save();
+    this.spec.over?.(plot, ctx, this.run.shown, colour);
+    const time_s = this.timeline.time_s;
+    const at = plot.valToPos(time_s, "x", true);
+    const { left, top, width, height } = plot.bbox;
+    if (time_s !== null && !this.timeline.following && at >= left && at <= left + width) {
+      const ratio = window.devicePixelRatio || 1;
+      ctx.strokeStyle = colour("ink");
+      ctx.fillStyle = colour("ink");
+      ctx.lineWidth = ratio;
+      ctx.beginPath();
+      ctx.moveTo(at, top);
+      ctx.lineTo(at, top + height);
+      ctx.stroke();
+      ctx.beginPath();
+      ctx.moveTo(at - 4 * ratio, top);
+      ctx.lineTo(at + 4 * ratio, top);
+      ctx.lineTo(at, top + 5 * ratio);
+      ctx.fill();
+    }
+    ctx.restore();
+  }
+}
+
+function line(column) {
+  const looks = { dashed: { dash: [5, 4] }, dotted: { dash: [2, 3] }, step: { paths: stepped }, "step-dashed": { paths: stepped, dash: [5, 4] } };
+  return {
+    label: column.label,
+    scale: column.scale ?? "y",
+    stroke: () => (column.quiet ? "transparent" : colour(column.colour)),
+    fill: column.look === "area" ? () => colour(`${column.colour}-fill`) : undefined,
+    width: column.quiet ? 0 : (column.width ?? 1.5),
+    points: { show: false },
+    spanGaps: false,
+    ...looks[column.look],
+  };
+}
+
+const drawn = () => ({ stroke: () => colour("ink-quiet"), font: FONT, ticks: { show: false } });
+
+function timeAxis() {
+  return {
+    ...drawn(),
+    size: 24,
+    gap: 4,
+    space: 70,
+    incrs: SECONDS,
+    values: (_, splits) => splits.map((at) => tick(at, splits.length > 1 ? splits[1] - splits[0] : 1)),
+    grid: { stroke: () => colour("grid"), width: 1 },
+  };
+}
+
+function valueAxis(name, scale, at) {
+  return {
+    ...drawn(),
+    scale: name,
+    side: at === 0 ? 3 : 1,
+    size: 52,
+    gap: 4,
+    space: 30,
+    ...(scale.whole ? { incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] } : {}),
+    values: (_, splits) => splits.map((value) => (value === null ? null : scale.format(value))),
+    grid: at === 0 ? { stroke: () => colour("grid"), width: 1 } : { show: false },
+  };
+}
