@@ -35,7 +35,7 @@ export class Chart {
     new ResizeObserver(() => this.#fit()).observe(this.area);
     document.addEventListener("theme", () => this.#plot?.redraw(false));
     run.addEventListener("series", () => this.draw());
-    timeline.addEventListener("zoom", () => this.draw());
+    for (const what of ["zoom", "grown"]) timeline.addEventListener(what, () => this.#scale());
     timeline.addEventListener("select", () => this.mark());
   }
 
@@ -61,8 +61,17 @@ export class Chart {
     const columns = this.spec.data(this.run.shown, this.run);
     this.#data = [columns.x, ...this.spec.columns.map((column) => columns[column.key])];
     if (this.#plot === null) this.#make();
-    else this.#plot.setData(this.#data);
+    this.#plot.batch(() => {
+      this.#plot.setData(this.#data, false);
+      this.#scale();
+    });
     this.mark();
+  }
+
+  /** The time axis is common to all charts: it may grow with another run. */
+  #scale() {
+    const [min, max] = this.timeline.range();
+    this.#plot?.setScale("x", { min, max });
   }
 
   /** The moment shown has changed: its line, its numbers, its words. */
@@ -105,8 +114,9 @@ export class Chart {
         drag: { x: true, y: false, setScale: false, dist: 6 },
         points: { size: 6, width: 0, fill: (plot, at) => plot.series[at].stroke(plot, at) },
         y: false,
+        bind: { dblclick: () => null }, // it would show all data; the page has a window of its own
       },
-      scales: { x: { time: false, range: () => this.timeline.range() }, ...this.#scales() },
+      scales: { x: { time: false }, ...this.#scales() },
       axes: [timeAxis(), ...Object.entries(spec.scales).map(([name, scale], at) => valueAxis(name, scale, at))],
       series: [{}, ...spec.columns.map(line)],
       bands: spec.band ? [{ series: spec.band.map((key) => this.#place(key)), fill: () => colour("forecast-band") }] : [],
@@ -206,7 +216,7 @@ function valueAxis(name, scale, at) {
     ...drawn(),
     scale: name,
     side: at === 0 ? 3 : 1,
-    size: 52,
+    size: at === 0 ? 52 : 36,
     gap: 4,
     space: 30,
     ...(scale.whole ? { incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] } : {}),

@@ -44,7 +44,7 @@ export class HeatMap {
     const cell = Math.min(16, Math.floor(room / Math.max(1, all)));
     this.stacked = cell < 7;
     this.#build(this.stacked ? (operator) => Math.max(4, Math.min(16, Math.floor((width - (width < 500 ? 84 : LABEL)) / operator.shards))) : () => cell);
-    if (this.#frame) this.show(this.#frame, false);
+    if (this.#frame) this.show(this.#frame, "still");
   }
 
   #build(cellOf) {
@@ -82,7 +82,8 @@ export class HeatMap {
     return [...names].sort(natural);
   }
 
-  show(frame, animate = true) {
+  /** `how`: "arrive" at another interval, so that what moved in it begins where it was; the "same" again; or "still", without motion. */
+  show(frame, how) {
     this.#frame = frame;
     if (!this.hosts || !frame) return;
     const rows = this.#rows(frame);
@@ -93,7 +94,7 @@ export class HeatMap {
     this.#showHosts(frame, rows);
     const most = Math.max(0, ...frame.operators.flatMap((operator) => operator.shard_rows_per_s ?? []).map((value) => value ?? 0));
     for (const operator of frame.operators) {
-      if (operator.shard_hosts.length) this.#showShards(operator, frame, { rows, most, animate });
+      if (operator.shard_hosts.length) this.#showShards(operator, frame, { rows, most, how });
       else this.#showCounts(operator, rows);
     }
     this.#showScale(frame, most);
@@ -101,20 +102,20 @@ export class HeatMap {
     this.showSteering();
   }
 
-  #showShards(operator, frame, { rows, most, animate }) {
+  #showShards(operator, frame, { rows, most, how }) {
     const known = this.#shards.get(operator.name);
     if (!known) return;
     const moves = new Map(frame.moves.filter((move) => move.operator === operator.name).map((move) => [move.shard, move]));
     const pending = new Map(frame.pending.filter((move) => move.operator === operator.name).map((move) => [move.shard, move]));
     const row = (host) => Math.max(0, rows.indexOf(host));
     const put = (element, host) => element.style.setProperty("--at", row(host));
-    if (animate && moves.size) {
-      // Begin where the shard came from, even if this page did not show the interval before.
+    if (how === "arrive" && moves.size) {
+      // Even if this page did not show the interval before.
       known.grid.classList.add("still");
       for (const [shard, move] of moves) if (known.shards[shard]) put(known.shards[shard], move.from);
       void known.grid.offsetWidth;
     }
-    known.grid.classList.toggle("still", !animate);
+    known.grid.classList.toggle("still", how === "still");
     known.shards.forEach((element, shard) => {
       const host = operator.shard_hosts[shard];
       const value = operator.shard_rows_per_s?.[shard];

@@ -152,7 +152,7 @@ export class RunView {
       this.charts.forEach((chart) => chart.draw());
     }
     this.dag.show(frame);
-    this.heat.show(frame, changed);
+    this.heat.show(frame, changed ? "arrive" : "same");
     say(this.time, clock(frame.time_s));
     const row = this.run.rowAt(frame.time_s);
     if (row) this.#showFigures(row);
