@@ -14,11 +14,11 @@ import msgspec
 from sse_starlette import EventSourceResponse
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
 
 from springtide import __version__
 from springtide.dashboard import controls
@@ -47,9 +47,10 @@ class Dashboard:
     controls_allowed: bool = True
     ready: Callable[[], None] = lambda: None
 
-    def app(self) -> Starlette:
+    def app(self) -> ASGIApp:
+        """The whole of it, with the rules of access around everything, errors included."""
         run = "/api/runs/{run:int}"
-        return Starlette(
+        answering = Starlette(
             routes=[
                 Route("/", self._page),
                 Route("/api/runs", self._runs),
@@ -63,10 +64,15 @@ class Dashboard:
                 Route("/health", self._health),
                 Mount("/static", StaticFiles(directory=STATIC, check_dir=False)),
             ],
-            middleware=[Middleware(Guarded, access=self.access)],
-            exception_handlers={HTTPException: _http_error, SpringtideError: _mistake, msgspec.DecodeError: _unreadable},
+            exception_handlers={
+                HTTPException: _http_error,
+                SpringtideError: _mistake,
+                msgspec.DecodeError: _unreadable,
+                Exception: _defect,
+            },
             lifespan=self._lifespan,
         )
+        return Guarded(answering, self.access)
 
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
@@ -86,7 +92,7 @@ class Dashboard:
     async def _page(self, _: Request) -> Response:
         if not (STATIC / "index.html").is_file():
             raise HTTPException(_NOT_FOUND, "this installation has no page: install springtide again")
-        return FileResponse(STATIC / "index.html", headers={"cache-control": "no-cache"})
+        return FileResponse(STATIC / "index.html")
 
     async def _runs(self, _: Request) -> Response:
         return _json({"runs": [listed(run) for run in self.runs], "version": __version__})
@@ -203,3 +209,7 @@ async def _mistake(_: Request, error: Exception) -> Response:
 
 async def _unreadable(_: Request, error: Exception) -> Response:
     return _json({"error": f"the journal cannot be read there any more: {error}"}, _UNAVAILABLE)
+
+
+async def _defect(_: Request, error: Exception) -> Response:
+    return _json({"error": f"a defect of the dashboard ({type(error).__name__}): its process has written more of it"}, 500)

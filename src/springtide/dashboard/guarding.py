@@ -31,7 +31,10 @@ class Guarded:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message.get("headers", []), *extra]}
+                headers = list(message.get("headers", []))
+                if not any(name.lower() == b"cache-control" for name, _ in headers):
+                    headers.append((b"cache-control", b"no-cache"))  # else a browser shows the page of an older version
+                message = {**message, "headers": [*headers, *extra]}
             await send(message)
 
         if refusal is not None:

@@ -21,6 +21,7 @@ from springtide.journal.reading import examine
 
 TOKEN_VARIABLE = "SPRINGTIDE_TOKEN"
 LEAST_TOKEN_CHARACTERS = 16
+_LARGE_BYTES = 500e6  # that take a few seconds to read
 _GRACE_S = 2  # that answers under way have when the server stops
 
 
@@ -42,6 +43,9 @@ def serve(wishes: Wishes, say: Callable[[str], None]) -> None:
         raise SpringtideError(
             f"--host {wishes.host} lets other machines in: give them a token with --token-file FILE, or in {TOKEN_VARIABLE}"
         )
+    for journal in journals:
+        if journal.path.exists() and (size_bytes := journal.path.stat().st_size) > _LARGE_BYTES:
+            say(f"Reading {journal.path.name}, {size_bytes / 1e9:.1f} GB ...")
     with listening(wishes.host, wishes.port) as bound:
         access = Access(token=wishes.token or secrets.token_urlsafe(24), host=wishes.host, port=bound.getsockname()[1])
         dashboard = Dashboard(
