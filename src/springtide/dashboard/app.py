@@ -132,7 +132,7 @@ class Dashboard:
         return _json({"decisions": found})
 
     async def _events(self, request: Request) -> Response:
-        return EventSourceResponse(self._chosen(request).events(), ping=PING_S, send_timeout=30.0)
+        return EventSourceResponse(self._chosen(request).events(), ping=PING_S)
 
     async def _control(self, request: Request) -> Response:
         run = self._chosen(request)
