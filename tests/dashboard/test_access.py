@@ -93,12 +93,14 @@ def test_an_address_that_is_bound_goes_by_its_name(live: Path) -> None:
     headers = {"x-springtide-token": TOKEN}
     assert ask(named, "/api/runs", base="http://streams.example:8765", headers=headers).status_code == 200
     assert ask(named, "/api/runs", base="http://other.example:8765", headers=headers).status_code == 403
-    everywhere = Access(token=TOKEN, host=EVERYWHERE, port=PORT)
+    everywhere = Access(token=TOKEN, host=EVERYWHERE, port=PORT, names=frozenset({"streams.example"}))
     headers = {"host": "10.1.2.3:8765", "x-springtide-token": TOKEN}
     here = Asked(method="GET", path="/", query="", headers=headers, reached_at="10.1.2.3")
     elsewhere = Asked(method="GET", path="/", query="", headers=headers, reached_at="10.1.2.4")
     assert everywhere.refusal(here) is None
     assert everywhere.refusal(elsewhere) is not None
+    by_name = Asked(method="GET", path="/", query="", headers=headers | {"host": "Streams.example"}, reached_at="10.1.2.3")
+    assert everywhere.refusal(by_name) is None
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "http://127.0.0.1:9999", "http://localhost:8765", "null", ""])

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
-import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
@@ -57,6 +56,7 @@ class Access:
     token: str
     host: str = "127.0.0.1"
     port: int = 0
+    names: frozenset[str] = frozenset()  # of this machine, if it listens on all of its addresses
 
     @property
     def guarded(self) -> bool:
@@ -85,8 +85,8 @@ class Access:
         return None
 
     def _known_names(self, reached_at: str) -> frozenset[str]:
-        own = {socket.gethostname().lower(), reached_at} if is_wildcard(self.host) else set()
-        return LOOPBACK_NAMES | {self.host.lower()} | own
+        reached = {reached_at} if is_wildcard(self.host) else set()
+        return LOOPBACK_NAMES | {self.host.lower()} | self.names | reached
 
     def _token_refusal(self, asked: Asked) -> Refusal | None:
         if not self.guarded and not asked.changes:

@@ -47,7 +47,12 @@ def serve(wishes: Wishes, say: Callable[[str], None]) -> None:
         if journal.path.exists() and (size_bytes := journal.path.stat().st_size) > _LARGE_BYTES:
             say(f"Reading {journal.path.name}, {size_bytes / 1e9:.1f} GB ...")
     with listening(wishes.host, wishes.port) as bound:
-        access = Access(token=wishes.token or secrets.token_urlsafe(24), host=wishes.host, port=bound.getsockname()[1])
+        access = Access(
+            token=wishes.token or secrets.token_urlsafe(24),
+            host=wishes.host,
+            port=bound.getsockname()[1],
+            names=_names_of_this_machine() if is_wildcard(wishes.host) else frozenset(),
+        )
         dashboard = Dashboard(
             runs=[Watched(number, journal) for number, journal in enumerate(journals)],
             access=access,
@@ -84,6 +89,10 @@ def address(access: Access) -> str:
     """Where the page is, with the token: behind a # it is not sent, and before it a cookie comes of it."""
     name = socket.gethostname() if is_wildcard(access.host) else access.host
     return f"http://{f'[{name}]' if ':' in name else name}:{access.port}/{'?' if access.guarded else '#'}token={access.token}"
+
+
+def _names_of_this_machine() -> frozenset[str]:
+    return frozenset({socket.gethostname().lower(), socket.getfqdn().lower()})
 
 
 def followed(path: Path) -> FollowedJournal:
