@@ -8,8 +8,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +98,7 @@ def _forecast(mean: float) -> Record:
 
 def write(path: Path, records: list[Record], mode: str = "a") -> None:
     with path.open(mode) as file:
-        file.writelines(json.dumps(record) + "\n" for record in records)
+        file.writelines(json.dumps(record, separators=(",", ":")) + "\n" for record in records)
 
 
 class Served:
@@ -130,12 +128,3 @@ def serve(*journals: Path, port: int = 0) -> Served:
         if address := re.search(r"http://\S+#token=\S+", line):
             return Served(process, address.group())
     raise AssertionError(f"the dashboard did not start: {''.join(said)}")
-
-
-@contextmanager
-def served(*journals: Path) -> Iterator[Served]:
-    dashboard = serve(*journals)
-    try:
-        yield dashboard
-    finally:
-        dashboard.stop()

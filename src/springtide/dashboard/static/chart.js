@@ -107,7 +107,7 @@ export class Chart {
     const options = {
       width: width || 300,
       height: height || 150,
-      padding: [6, spec.scales.right ? 0 : 8, 0, 0],
+      padding: [6, spec.scales.right ? 0 : 20, 0, 0],
       legend: { show: false },
       cursor: {
         sync: { key: "springtide", setSeries: false },
@@ -138,7 +138,7 @@ export class Chart {
   #scales() {
     const made = Object.entries(this.spec.scales).map(([name, scale]) => [
       name,
-      scale.log ? { distr: 3, log: 10 } : { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] },
+      scale.log ? { distr: 3, log: 10 } : { range: (_, __, most) => [0, most > 0 ? most * (scale.room ?? 1.08) : 1] },
     ]);
     return Object.fromEntries(made);
   }
@@ -219,8 +219,15 @@ function valueAxis(name, scale, at) {
     size: at === 0 ? 52 : 36,
     gap: 4,
     space: 30,
+    ...(scale.log ? { splits: (_, __, low, high) => decades(low, high), filter: (_, splits) => splits } : {}),
     ...(scale.whole ? { incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] } : {}),
     values: (_, splits) => splits.map((value) => (value === null ? null : scale.format(value))),
     grid: at === 0 ? { stroke: () => colour("grid"), width: 1 } : { show: false },
   };
+}
+
+/** Lines at powers of ten only: those between them would be more ink than the data. */
+function decades(low, high) {
+  const [first, last] = [Math.ceil(Math.log10(low) - 1e-9), Math.floor(Math.log10(high) + 1e-9)];
+  return Array.from({ length: Math.max(0, last - first + 1) }, (_, at) => 10 ** (first + at));
 }

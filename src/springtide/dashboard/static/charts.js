@@ -1,7 +1,7 @@
 // What the charts of a run show.
 
 import { Chart } from "./chart.js";
-import { amount, coreHours, count, duration, number, percent, rate, rows, UNKNOWN } from "./format.js";
+import { amount, coreHours, count, duration, hours, number, percent, rate, rows, UNKNOWN } from "./format.js";
 
 const short = (value) => (value === null || value === undefined ? UNKNOWN : `${number(value)}/s`);
 const missing = (values, length) => values ?? new Array(length).fill(null);
@@ -114,7 +114,7 @@ const size = {
     { key: "replicas", label: "replicas", colour: "green", look: "step", scale: "right", format: amount },
     { key: "hosts", label: "hosts", colour: "blue", look: "step", format: amount, width: 2 },
   ],
-  scales: { y: { format: number, whole: true }, right: { format: number, whole: true } },
+  scales: { y: { format: number, whole: true }, right: { format: number, whole: true, room: 1.4 } },
   data: (series) => ({ x: series.time_s, hosts: series.hosts, replicas: series.replicas }),
   words: (row) => {
     const busy = known(row.utilisation) ? `, ${percent(row.utilisation)} busy` : "";
@@ -152,10 +152,11 @@ const mostHosts = (run) => run.meta.summary?.max_hosts ?? Math.ceil(Math.max(0, 
 const cost = {
   name: "cost",
   title: "Cost so far",
+  note: "core-hours",
   columns: [
-    { key: "fixed", label: "most hosts all the time", colour: "grey", look: "dashed", format: coreHours },
-    { key: "oracle", label: "oracle", colour: "green", look: "dotted", format: coreHours },
-    { key: "paid", label: "paid", colour: "blue", look: "line", format: coreHours, width: 2 },
+    { key: "fixed", label: "static peak", colour: "grey", look: "dashed", format: hours },
+    { key: "oracle", label: "oracle", colour: "green", look: "dotted", format: hours },
+    { key: "paid", label: "paid", colour: "blue", look: "line", format: hours, width: 2 },
   ],
   scales: { y: { format: (value) => `${number(value)} h` } },
   data: (series) => ({

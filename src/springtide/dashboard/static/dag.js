@@ -5,8 +5,8 @@
 import { h, icon, s, say } from "./dom.js";
 import { amount, count, number, percent, rate, UNKNOWN } from "./format.js";
 
-const NODE = { width: 152, height: 84, source: 46 };
-const GAP = { along: 56, across: 14, down: 30 };
+const NODE = { width: 152, narrow: 132, height: 84, source: 46 };
+const GAP = { along: 24, across: 14, down: 30 };
 
 /** Layer of each node: one more than the furthest of those that feed it. */
 export function layers(application) {
@@ -25,23 +25,24 @@ export function layers(application) {
 }
 
 function placed(found, width, sources) {
-  const wide = found.length * NODE.width + (found.length - 1) * GAP.along;
   const most = Math.max(...found.map((layer) => layer.length));
-  const across = wide - (found.length - 1) * (GAP.along - 22) <= width;
+  const fits = (node) => found.length * node + (found.length - 1) * GAP.along <= width;
+  const node = fits(NODE.width) ? NODE.width : NODE.narrow;
+  const across = fits(node);
   const tall = (name) => (sources.has(name) ? NODE.source : NODE.height);
   const places = new Map();
   if (across) {
     const height = most * (NODE.height + GAP.across) - GAP.across;
-    const step = found.length > 1 ? Math.min((width - NODE.width) / (found.length - 1), NODE.width + 110) : 0;
+    const step = found.length > 1 ? Math.min((width - node) / (found.length - 1), node + 110) : 0;
     found.forEach((layer, at) => {
       const whole = layer.reduce((sum, name) => sum + tall(name) + GAP.across, -GAP.across);
       let top = (height - whole) / 2;
       for (const name of layer) {
-        places.set(name, { left: at * step, top, width: NODE.width, height: tall(name) });
+        places.set(name, { left: at * step, top, width: node, height: tall(name) });
         top += tall(name) + GAP.across;
       }
     });
-    return { places, across, width: (found.length - 1) * step + NODE.width, height };
+    return { places, across, width: (found.length - 1) * step + node, height };
   }
   const each = Math.min(200, Math.max(128, (width - (most - 1) * GAP.across) / most));
   const full = Math.max(width, most * each + (most - 1) * GAP.across);

@@ -165,7 +165,7 @@ function decided(one) {
   const look = one.verdict === "as expected" ? "kept" : !one.verdict || one.verdict === "nothing was promised" ? "open" : "missed";
   const refused = (one.why_not ?? []).map(({ who, what, why }) => line("why not", `${what}: ${why} (${who})`));
   return [
-    h("p", { class: "what" }, one.change ?? "no change"),
+    h("p", { class: "what" }, one.change?.replaceAll("->", "→") ?? "no change"),
     line("because", one.reason),
     refused,
     expected && line("expected", expected),

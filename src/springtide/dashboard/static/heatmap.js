@@ -6,7 +6,7 @@ import { h, icon, say } from "./dom.js";
 import { count, list, number, percent, rate } from "./format.js";
 
 const ROW = 22;
-const LABEL = 148;
+const LABEL = 184;
 const GAP = 20;
 const natural = new Intl.Collator("en", { numeric: true }).compare;
 
@@ -21,7 +21,7 @@ export class HeatMap {
     this.others = run.meta.application.operators.filter((operator) => operator.shards === 0);
     this.scale = h("p", { class: "scale" });
     this.field = h("div", { class: "field" });
-    this.table = h("table", { class: "visually-hidden" });
+    this.table = h("table");
     this.moving = h("p", { class: "words" });
     this.element = h(
       "section",
@@ -29,7 +29,7 @@ export class HeatMap {
       h("header", {}, h("h3", {}, "Hosts and shards"), this.scale),
       this.field,
       this.moving,
-      this.table,
+      h("div", { class: "visually-hidden" }, this.table),
     );
     new ResizeObserver(() => this.#layout()).observe(this.field);
   }
@@ -52,9 +52,14 @@ export class HeatMap {
     this.hosts = h("ul", { class: "hosts" });
     this.counts = new Map(this.others.map(({ name }) => [name, h("div", { class: "counts", "aria-hidden": "true" })]));
     const groups = this.keyed.map((operator) => this.#group(operator, cellOf(operator)));
-    const numbers = this.others.map(({ name }) => h("div", { class: "group" }, h("h4", { title: name }, name), this.counts.get(name)));
+    const numbers = this.others.map(({ name }) => this.#numbers(name));
     this.field.classList.toggle("stacked", this.stacked);
     this.field.replaceChildren(h("div", { class: "group labels" }, h("h4", {}, " "), this.hosts), ...numbers, ...groups);
+  }
+
+  #numbers(name) {
+    const names = this.stacked ? h("div", { class: "rownames", "aria-hidden": "true" }) : null;
+    return h("div", { class: "group" }, h("h4", { title: name }, name), h("div", { class: "gridrow" }, names, this.counts.get(name)));
   }
 
   #group(operator, cell) {
@@ -68,7 +73,6 @@ export class HeatMap {
     grid.append(...shards);
     this.#shards.set(operator.name, { grid, shards, cell });
     const names = this.stacked ? h("div", { class: "rownames", "aria-hidden": "true" }) : null;
-    if (names) this.#shards.get(operator.name).names = names;
     return h("div", { class: "group" }, h("h4", {}, `${operator.name}, ${count(operator.shards, "shard")}`), h("div", { class: "gridrow" }, names, grid));
   }
 
@@ -97,6 +101,7 @@ export class HeatMap {
       if (operator.shard_hosts.length) this.#showShards(operator, frame, { rows, most, how });
       else this.#showCounts(operator, rows);
     }
+    for (const names of this.field.querySelectorAll(".rownames")) names.replaceChildren(...rows.map((name) => h("span", { title: name }, name)));
     this.#showScale(frame, most);
     this.#showTable(frame, rows);
     this.showSteering();
@@ -128,7 +133,6 @@ export class HeatMap {
       element.title = describe(operator.name, shard, host, value, moves.get(shard), pending.get(shard));
     });
     this.#showGhosts(known, pending, row);
-    if (known.names) known.names.replaceChildren(...rows.map((name) => h("span", { title: name }, name)));
   }
 
   /** An empty place where a shard will be. */
@@ -144,7 +148,7 @@ export class HeatMap {
 
   #showCounts(operator, rows) {
     const on = (host) => operator.replica_hosts.filter((name) => name === host).length;
-    this.counts.get(operator.name)?.replaceChildren(...rows.map((host) => h("span", { class: on(host) ? "" : "none" }, on(host) ? `× ${on(host)}` : "·")));
+    this.counts.get(operator.name)?.replaceChildren(...rows.map((host) => h("span", { class: on(host) ? "" : "zero" }, on(host) ? `× ${on(host)}` : "·")));
   }
 
   #showHosts(frame, rows) {

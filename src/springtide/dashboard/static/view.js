@@ -14,7 +14,7 @@ const FIGURES = [
   ["backlog", "Backlog", (row) => [`${number(Math.round(row.backlog_rows ?? 0))} rows`, row.offered_per_s > 0 ? `${duration(row.backlog_rows / row.offered_per_s)} of load` : ""]],
   ["hosts", "Hosts", (row, { pool }) => [amount(row.hosts), pool ? `of ${number(pool.min_hosts)} to ${number(pool.max_hosts)}` : `${percent(row.utilisation)} busy`]],
   ["replicas", "Replicas", (row) => [amount(row.replicas), row.utilisation === null ? "" : `${percent(row.utilisation)} busy`]],
-  ["cost", "Cost", (row) => [coreHours(row.core_h), row.static_core_h > 0 ? `${percent(Math.round((1 - row.core_h / row.static_core_h) * 100) / 100)} below the peak's` : ""]],
+  ["cost", "Cost", (row) => [coreHours(row.core_h), row.static_core_h > 0 ? `${percent(Math.round((1 - row.core_h / row.static_core_h) * 100) / 100)} below static peak` : ""]],
 ];
 
 const NOTICES = {
@@ -40,7 +40,7 @@ export class RunView {
     this.notice = h("div", { class: "notice", hidden: true });
     this.problem = h("p", { class: "problem", role: "alert", hidden: true });
     this.why = h("p", { class: "why-off", hidden: true });
-    this.header = h("header", { class: "run-header" }, h("div", { class: "titles" }, this.title, this.policy), this.status, this.time, this.pause, this.why);
+    this.header = h("header", { class: "run-header" }, h("div", { class: "titles" }, this.title, this.policy), this.status, this.why, this.time, this.pause);
     this.body = h("div", { class: "run-body", hidden: true });
     this.element = h("article", { class: "run", dataset: { run: run.id } }, this.header, this.problem, this.notice, this.body);
     this.steer = new Steer(run);
