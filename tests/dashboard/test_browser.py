@@ -299,6 +299,7 @@ def test_a_run_is_scrubbed_with_the_keyboard(visit, serving, finished, recording
     at_interval(page, 29)
     slider = page.get_by_role("slider", name="Interval shown")
     slider.focus()
+    assert page.evaluate("scrollY") == 0
     page.keyboard.press("Home")
     at_interval(page, 0)
     for _ in range(3):
@@ -324,6 +325,44 @@ def test_a_run_is_scrubbed_with_the_keyboard(visit, serving, finished, recording
     page.get_by_role("button", name="Stop playing").click()
     page.get_by_role("button", name="At the end").click()
     at_interval(page, 29)
+
+
+def test_a_part_of_the_run_is_chosen_with_the_mouse(visit, serving, finished):
+    dashboard = serving(finished)
+    page = visit(dashboard.address)
+    at_interval(page, 29)
+    plot = page.locator("[data-chart=load] .u-over")
+    box = plot.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.75, box["y"] + 40, steps=4)
+    page.mouse.up()
+    expect(page.locator("#window")).to_have_value("chosen")
+    at_interval(page, 29)  # a drag chooses no moment
+    plot.dblclick()
+    expect(page.locator("#window")).to_have_value("")
+
+
+def test_a_long_run_is_thinned_out_but_its_figures_are_not(visit, serving, tmp_path):
+    springtide("simulate", "generator:bursty-day", "--to", 45_000, "-p", "static", "--journal", "long.jsonl", folder=tmp_path)
+    seen = Recording(tmp_path / "long.jsonl").of("observation")
+    dashboard = serving(tmp_path / "long.jsonl")
+    page = visit(dashboard.address)
+    at_interval(page, 1499)
+    page.get_by_label("changes only").uncheck()
+    expect(page.locator(".decision")).to_have_count(50)
+    page.get_by_role("button", name="Older decisions").click()
+    expect(page.locator(".decision")).to_have_count(100)
+    page.locator("#slider").fill("777")
+    at_interval(page, 777)
+    expect(page.locator("[data-figure=load] dd").first).to_have_text(f"{seen[777]['sources'][0]['rows'] / 30:,.0f} rows/s")
+    expect(value(page, "load", "offered")).to_have_text(f"{seen[777]['sources'][0]['rows'] / 30:,.0f} rows/s")
+    expect(page.locator(".scrub .time")).to_have_text("06:29:00 of 12:30:00, interval 777 of 1,499")
+    expect(page.locator(".decision").first).to_have_attribute("data-interval", "777")
+    expect(page.locator(".decision").first).to_have_attribute("aria-current", "true")
+    page.get_by_role("button", name="Back to the newest").click()
+    expect(page.locator(".decision").first).to_have_attribute("data-interval", "1499")
 
 
 @pytest.mark.parametrize("size", [LAPTOP, PHONE], ids=["laptop", "phone"])

@@ -4,10 +4,10 @@
 
 import { h, say } from "./dom.js";
 import { clock, tick } from "./format.js";
-import { lastUntil } from "./run.js";
 
 const { uPlot } = window;
 const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800];
+const RIGHT = 30;
 const FONT = "11px system-ui, sans-serif";
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 const stepped = uPlot.paths.stepped({ align: -1 }); // a row's time is the end of its interval
@@ -15,6 +15,7 @@ const stepped = uPlot.paths.stepped({ align: -1 }); // a row's time is the end o
 export class Chart {
   #plot = null;
   #data = null;
+  #row = null;
 
   /**
    * spec: title, note, columns [{key, label, colour, look, scale, format, quiet}], band [high, low], scales {y: {format, log}},
@@ -78,21 +79,22 @@ export class Chart {
   mark() {
     if (this.#plot === null) return;
     this.#plot.redraw(false, false);
-    if (this.#plot.cursor.idx === null || this.#plot.cursor.idx === undefined) this.#tell(this.#chosen());
     const row = this.run.rowAt(this.timeline.time_s ?? Infinity);
+    this.#row = row;
+    this.#tell(this.#plot.cursor.idx);
     const words = row ? this.spec.words(row, this.run) : "";
     say(this.words, words);
     this.area.setAttribute("aria-label", `${this.spec.title} at ${clock(row?.time_s)}: ${words}`);
   }
 
-  #chosen() {
-    return lastUntil(this.run.shown.time_s, this.timeline.time_s ?? Infinity);
-  }
-
+  /** The legend's numbers: those below the cursor, else those of the moment shown. */
   #tell(at) {
+    const hovered = at !== null && at !== undefined;
+    if (!hovered && !this.#row) return;
+    const shown = hovered ? null : this.spec.data(Object.fromEntries(Object.entries(this.#row).map(([name, value]) => [name, [value]])));
     this.spec.columns.forEach((column, index) => {
       const value = this.values.get(column.key);
-      if (value) say(value, column.format(this.#data[index + 1][at]));
+      if (value) say(value, column.format(hovered ? this.#data[index + 1][at] : shown[column.key][0]));
     });
   }
 
@@ -107,7 +109,7 @@ export class Chart {
     const options = {
       width: width || 300,
       height: height || 150,
-      padding: [6, spec.scales.right ? 0 : 20, 0, 0],
+      padding: [6, spec.scales.right ? 0 : RIGHT, 0, 0], // so that all charts end below one another
       legend: { show: false },
       cursor: {
         sync: { key: "springtide", setSeries: false },
@@ -122,7 +124,7 @@ export class Chart {
       bands: spec.band ? [{ series: spec.band.map((key) => this.#place(key)), fill: () => colour("forecast-band") }] : [],
       hooks: {
         draw: [(plot) => this.#over(plot)],
-        setCursor: [(plot) => this.#tell(plot.cursor.idx ?? this.#chosen())],
+        setCursor: [(plot) => this.#tell(plot.cursor.idx)],
         setSelect: [(plot) => this.#dragged(plot)],
       },
     };
@@ -169,6 +171,7 @@ export class Chart {
       ctx.strokeStyle = colour("ink");
       ctx.fillStyle = colour("ink");
       ctx.lineWidth = ratio;
+      ctx.setLineDash([]);
       ctx.beginPath();
       ctx.moveTo(at, top);
       ctx.lineTo(at, top + height);
@@ -216,7 +219,7 @@ function valueAxis(name, scale, at) {
     ...drawn(),
     scale: name,
     side: at === 0 ? 3 : 1,
-    size: at === 0 ? 52 : 36,
+    size: at === 0 ? 52 : RIGHT,
     gap: 4,
     space: 30,
     ...(scale.log ? { splits: (_, __, low, high) => decades(low, high), filter: (_, splits) => splits } : {}),

@@ -96,14 +96,14 @@ export class Dag {
   }
 
   #operator({ name }, steer) {
-    const parts = { rate: h("span", { class: "rate" }), backlog: h("span", { class: "backlog" }), replicas: h("span", { class: "replicas" }) };
+    const parts = { rate: h("span", { class: "rate" }, UNKNOWN), backlog: h("span", { class: "backlog" }, UNKNOWN), replicas: h("span", { class: "replicas" }) };
     const bar = h("div", { class: "use" }, h("i", {}));
     const pin = h("button", { type: "button", class: "small", "aria-label": `Pin ${name}`, title: `Pin the replicas of ${name}`, onclick: () => steer.pin(name) }, icon("pin"));
     const node = h(
       "li",
       { class: "node operator", dataset: { operator: name } },
-      h("div", { class: "name" }, h("strong", { title: name }, name), parts.replicas, pin),
-      parts.rate,
+      h("div", { class: "name" }, h("strong", { title: name }, name), pin),
+      h("div", { class: "name" }, parts.rate, parts.replicas),
       parts.backlog,
       bar,
     );

@@ -39,7 +39,7 @@ export class Decisions {
       this.older,
     );
     run.addEventListener("newest", () => this.#refresh());
-    timeline.addEventListener("select", () => this.mark());
+    timeline.addEventListener("select", () => this.mark(true));
   }
 
   #fetch(before) {
@@ -110,15 +110,15 @@ export class Decisions {
   #item(one, key) {
     const when = h("button", { type: "button", class: "when", title: "Show this interval" }, clock(one.time_s));
     const choose = () => {
-      if (!String(getSelection())) this.timeline.selectTime(one.time_s);
+      if (!String(getSelection())) this.timeline.selectOf(this.run, one);
     };
     const body = one.control ? byHand(one.control) : decided(one);
     const kind = one.control ? "control" : one.change ? "change" : "same";
     return h("li", { class: `decision ${kind}`, dataset: { key, interval: one.interval }, onclick: choose }, when, h("div", {}, body));
   }
 
-  /** The decision in force at the moment that is shown. */
-  mark() {
+  /** The decision in force at the moment that is shown; if that has just been chosen, the list goes there. */
+  mark(chosenNow = false) {
     const time_s = this.timeline.time_s;
     if (time_s === null) return;
     const at = this.#all.findIndex((one) => one.time_s <= time_s + 1e-6);
@@ -127,9 +127,10 @@ export class Decisions {
       if (item === chosen) item.setAttribute("aria-current", "true");
       else item.removeAttribute("aria-current");
     }
+    if (!chosenNow) return;
     if (chosen) this.#scrollTo(chosen);
-    else if (this.timeline.following) this.#top || this.load();
-    else if (this.#all.length && this.#more) this.#around();
+    else if (!this.timeline.following && this.#all.length && this.#more) this.#around();
+    else if (this.timeline.following && !this.#top) this.load();
   }
 
   /** What was chosen is older than what is here: begin the list there. */
@@ -140,7 +141,7 @@ export class Decisions {
 
   #scrollTo(item) {
     const { scrollTop, clientHeight } = this.items;
-    const top = item.offsetTop - this.items.offsetTop;
+    const top = item.offsetTop; // from the list, which is positioned
     if (top < scrollTop) this.items.scrollTop = top;
     else if (top + item.offsetHeight > scrollTop + clientHeight) this.items.scrollTop = top + item.offsetHeight - clientHeight;
   }

@@ -8,6 +8,7 @@ import * as api from "./api.js";
 const POINTS = 800;
 const FRAMES_KEPT = 120;
 const AGAIN_MS = 2000;
+const CLOSE_S = 0.001;
 const WHOLE_MS = 30000; // what the oracle would have paid is worked out anew from time to time, for the past too
 const SETTLE_MS = 250; // a decision is written a moment after the observation that it is about
 
@@ -21,6 +22,8 @@ export class Run extends EventTarget {
   #window = null;
   #soon = 0;
   #loadedAt = 0;
+  #exact = null;
+  #thinned = { buckets: 0, intervals: 0 };
   #loading = null;
   #wanted = false;
 
@@ -88,6 +91,9 @@ export class Run extends EventTarget {
     const part = window ? api.series(this.id, { from_s: window.from, to_s: window.to, points: POINTS }) : whole;
     [this.whole, this.shown] = await Promise.all([whole, part]);
     this.#loadedAt = performance.now();
+    // An event may have come with the answer under way: what a full series has is every interval.
+    const buckets = this.whole.time_s.length;
+    this.#thinned = { buckets, intervals: buckets < POINTS ? buckets : Math.max(buckets, this.intervals) };
     this.tell("series");
   }
 
@@ -100,13 +106,21 @@ export class Run extends EventTarget {
   /** The picture of one interval, or of the newest ("LAST"); null while there is none. */
   async frame(interval) {
     if (!this.begun) return null;
-    if (this.#frames.has(interval)) return this.#frames.get(interval);
-    let frame = null;
+    let frame = this.#frames.get(interval) ?? null;
     await this.#trying("the interval", async () => {
-      frame = await api.frame(this.id, interval);
+      frame ??= await api.frame(this.id, interval);
+      await this.#loadRow(frame.time_s);
     });
     if (frame !== null && interval !== "LAST") this.#keep(interval, frame);
     return frame;
+  }
+
+  /** In a long run a row of the series is the mean of some intervals: what is said in words is of one. */
+  async #loadRow(time_s) {
+    this.#exact = null;
+    if (this.#thinned.buckets >= this.#thinned.intervals) return;
+    const found = await api.series(this.id, { from_s: time_s - CLOSE_S, to_s: time_s + CLOSE_S, points: 1 });
+    if (found.time_s.length) this.#exact = rowOf(found, 0);
   }
 
   #keep(interval, frame) {
@@ -124,15 +138,24 @@ export class Run extends EventTarget {
     return found;
   }
 
-  /** When interval `at` ended. Exact where the series has every interval, else between the two buckets around it. */
+  /** When interval `at` ended. Exact where the series has every interval, else between the ends of the two buckets around it. */
   timeOf(at) {
     const times = this.whole?.time_s ?? [];
     if (times.length === 0) return null;
-    if (times.length === 1 || this.intervals < 2) return times.at(-1);
-    const place = (Math.min(Math.max(at, 0), this.intervals - 1) / (this.intervals - 1)) * (times.length - 1);
-    const low = Math.floor(place);
+    const { buckets, intervals } = this.#thinned;
+    const place = at < intervals ? ((at + 1) * buckets) / intervals - 1 : buckets + at - intervals;
+    if (place < 0) return times[0] + ((place * intervals) / buckets) * this.meta.interval_s;
+    const low = Math.min(Math.floor(place), times.length - 1);
     const high = Math.min(low + 1, times.length - 1);
-    return times[low] + (place - low) * (times[high] - times[low]);
+    const between = times[low] + (place - low) * (times[high] - times[low]);
+    return buckets < intervals ? this.#onGrid(between) : between;
+  }
+
+  /** Between buckets, intervals are as long as they are said to be. */
+  #onGrid(time_s) {
+    const { interval_s } = this.meta;
+    const last = this.whole.time_s.at(-1);
+    return last - Math.round((last - time_s) / interval_s) * interval_s;
   }
 
   /** The interval that was the newest at a time. */
@@ -146,13 +169,14 @@ export class Run extends EventTarget {
     return low;
   }
 
-  /** One row of the series: the last one at or before a time, from the finer of the two series that has it. */
+  /** One row of the series: the very one that was fetched with a frame, else the last one at or before a time, as fine as it is here. */
   rowAt(time_s) {
+    if (Math.abs((this.#exact?.time_s ?? Infinity) - time_s) < CLOSE_S) return this.#exact;
     const covers = this.shown !== this.whole && this.shown?.time_s.length && time_s >= this.shown.time_s[0];
     const series = covers && time_s <= this.shown.time_s.at(-1) ? this.shown : this.whole;
     if (!series?.time_s.length) return null;
     const at = lastUntil(series.time_s, time_s);
-    return Object.fromEntries(columns(series).map((name) => [name, series[name][at]]));
+    return rowOf(series, at);
   }
 
   connect() {
@@ -240,6 +264,7 @@ export class Run extends EventTarget {
   }
 }
 
+const rowOf = (series, at) => Object.fromEntries(columns(series).map((name) => [name, series[name][at]]));
 export const columns = (series) => Object.keys(series).filter((name) => Array.isArray(series[name]));
 
 function append(series, row) {

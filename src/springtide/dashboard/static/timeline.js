@@ -40,7 +40,8 @@ export class Timeline extends EventTarget {
 
   /** The interval of one run that is shown, or "LAST". */
   intervalOf(run) {
-    return this.following ? "LAST" : run.intervalAt(this.time_s);
+    if (this.following) return "LAST";
+    return run === this.base ? this.interval : run.intervalAt(this.time_s);
   }
 
   select(interval) {
@@ -49,7 +50,13 @@ export class Timeline extends EventTarget {
     this.#tell("select");
   }
 
-  /** Choose by time: a click on a chart, or on a decision of any run. */
+  /** Choose an interval of one run. */
+  selectOf(run, { interval, time_s }) {
+    this.pause();
+    this.select(run === this.base ? interval : this.base.intervalAt(time_s));
+  }
+
+  /** Choose by time: a click on a chart. */
   selectTime(time_s) {
     this.pause();
     this.select(this.base.intervalAt(time_s));

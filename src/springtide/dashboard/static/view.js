@@ -17,11 +17,12 @@ const FIGURES = [
   ["cost", "Cost", (row) => [coreHours(row.core_h), row.static_core_h > 0 ? `${percent(Math.round((1 - row.core_h / row.static_core_h) * 100) / 100)} below static peak` : ""]],
 ];
 
+// What is not as usual is said at length, after the server's own sentence.
 const NOTICES = {
-  empty: ["Nothing in this journal yet", "It appears here as soon as the run writes its first record. This page stays connected."],
-  starting: ["The run is starting", "The first numbers come when its first interval ends."],
-  stale: ["Nothing new for a while", "The run may have been stopped, or its machine may be busy. What you see is the last that was written."],
-  failed: ["This journal cannot be read further", ""],
+  empty: ["Nothing in this journal yet", "This page goes on by itself as soon as it does."],
+  starting: ["No numbers yet", "They come by themselves when it is."],
+  stale: ["Nothing new for a while", "What you see is the last that was written."],
+  failed: ["This journal cannot be read further", "What you see is what could be read before."],
 };
 
 export class RunView {
@@ -34,7 +35,7 @@ export class RunView {
     this.title = h("h2", {}, file);
     this.badge = h("span", { class: "badge", dataset: { status: "connecting" } }, "reading");
     this.status = h("p", { class: "status" }, h("span", { role: "status" }, this.badge), h("span", { class: "status-text" }));
-    this.policy = h("details", { class: "policy" });
+    this.policy = h("details", { class: "policy", hidden: true });
     this.time = h("p", { class: "clock" });
     this.pause = h("button", { type: "button", class: "pause", hidden: true, onclick: () => this.steer.pauseOrResume() }, "Pause");
     this.notice = h("div", { class: "notice", hidden: true });
@@ -74,6 +75,7 @@ export class RunView {
     const [title, more] = NOTICES[meta.status] ?? [];
     this.notice.hidden = title === undefined;
     this.notice.dataset.status = meta.status;
+    this.status.lastChild.hidden = !this.notice.hidden;
     if (title) this.notice.replaceChildren(h("strong", {}, title), h("p", {}, [meta.status_text, more].filter(Boolean).join(" ")));
   }
 
@@ -101,13 +103,20 @@ export class RunView {
     this.decisions = new Decisions(this.run, this.timeline);
     this.charts = charts(this.run, this.timeline);
     this.figures = h("dl", { class: "figures" }, FIGURES.map(([key, title]) => h("div", { dataset: { figure: key } }, h("dt", {}, title), h("dd", {}, "–"), h("dd", { class: "more" }))));
-    const waiting = h("p", { class: "loading" }, "The charts begin with the first interval.");
+    const every = duration(meta.interval_s);
+    const waiting = h("p", { class: "loading" }, `Charts, hosts and decisions begin with the first interval, which takes ${every}.`);
     this.plots = h("div", { class: "charts" }, this.charts.map((chart) => chart.element));
     this.body.replaceChildren(this.figures, this.dag.element, this.heat.element, waiting, this.plots, this.decisions.element);
     this.body.hidden = false;
     this.waiting = waiting;
-    this.plots.hidden = !this.run.begun;
+    this.#showPanels(this.run.begun);
     this.decisions.load();
+  }
+
+  /** Before the first interval there is nothing to draw but the graph. */
+  #showPanels(on) {
+    this.waiting.hidden = on;
+    for (const panel of [this.figures, this.heat.element, this.plots, this.decisions.element]) panel.hidden = !on;
   }
 
   #showPolicy({ policy, file, interval_s, created_at, pool }) {
@@ -124,6 +133,7 @@ export class RunView {
       h("dl", {}, facts.map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
     );
     this.policy.open = open;
+    this.policy.hidden = false;
   }
 
   /** One picture at a time: while one is fetched only the newest wish is remembered. */
@@ -146,9 +156,8 @@ export class RunView {
     this.shown = frame.interval;
     this.element.dataset.interval = frame.interval;
     this.steer.replicas = new Map(frame.operators.map((operator) => [operator.name, operator.replicas]));
-    this.waiting.hidden = true;
     if (this.plots.hidden) {
-      this.plots.hidden = false;
+      this.#showPanels(true);
       this.charts.forEach((chart) => chart.draw());
     }
     this.dag.show(frame);
@@ -156,6 +165,7 @@ export class RunView {
     say(this.time, clock(frame.time_s));
     const row = this.run.rowAt(frame.time_s);
     if (row) this.#showFigures(row);
+    this.charts.forEach((chart) => chart.mark());
   }
 
   #showFigures(row) {
