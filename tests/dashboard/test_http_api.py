@@ -17,6 +17,9 @@ from springtide.dashboard.following import FollowedJournal
 from springtide.dashboard.watching import Watched
 
 
+SOON_S = 20.0
+
+
 @pytest.fixture
 def live(tmp_path: Path) -> Path:
     return write(tmp_path / "live.jsonl", small_run(pool=POOL, live=True))
@@ -255,7 +258,7 @@ def test_a_viewer_is_told_how_it_is_and_then_everything_that_is_new(live: Path) 
         assert [event async for event in events] == []
         assert run.viewers == 0
 
-    asyncio.run(story())
+    asyncio.run(asyncio.wait_for(story(), SOON_S))
 
 
 def test_a_viewer_that_does_not_read_loses_the_oldest_and_holds_up_nobody(tmp_path: Path) -> None:
@@ -273,7 +276,7 @@ def test_a_viewer_that_does_not_read_loses_the_oldest_and_holds_up_nobody(tmp_pa
         assert intervals[-1] == 299
         assert len(intervals) < 201
 
-    asyncio.run(story())
+    asyncio.run(asyncio.wait_for(story(), SOON_S))
 
 
 def test_the_oracle_is_worked_out_in_the_background(live: Path) -> None:
@@ -292,4 +295,4 @@ def test_the_oracle_is_worked_out_in_the_background(live: Path) -> None:
         await asyncio.sleep(0.05)
         assert run.best is worked_out  # not again so soon
 
-    asyncio.run(story())
+    asyncio.run(asyncio.wait_for(story(), SOON_S))
