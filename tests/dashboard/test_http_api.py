@@ -16,7 +16,6 @@ import springtide
 from springtide.dashboard.following import FollowedJournal
 from springtide.dashboard.watching import Watched
 
-
 SOON_S = 20.0
 
 
