@@ -138,10 +138,12 @@ export class Chart {
   }
 
   #scales() {
-    const made = Object.entries(this.spec.scales).map(([name, scale]) => [
-      name,
-      scale.log ? { distr: 3, log: 10 } : { range: (_, __, most) => [0, most > 0 ? most * (scale.room ?? 1.08) : 1] },
-    ]);
+    const range = (name, scale) => (_, least, most) => {
+      const [low, high] = this.timeline.extent(`${this.spec.name} ${name}`, this.run, [least, most]);
+      if (scale.log) return uPlot.rangeLog(low, high, 10, true);
+      return [0, high > 0 ? high * (scale.room ?? 1.08) : 1];
+    };
+    const made = Object.entries(this.spec.scales).map(([name, scale]) => [name, { ...(scale.log ? { distr: 3, log: 10 } : {}), range: range(name, scale) }]);
     return Object.fromEntries(made);
   }
 

@@ -6,6 +6,7 @@ import { h, icon, s, say } from "./dom.js";
 import { amount, count, number, percent, rate, UNKNOWN } from "./format.js";
 
 const NODE = { width: 152, narrow: 132, height: 84, source: 46 };
+const MOST_DOWN = 5;
 const GAP = { along: 24, across: 14, down: 30 };
 
 /** Layer of each node: one more than the furthest of those that feed it. */
@@ -24,35 +25,48 @@ export function layers(application) {
   return found.filter(Boolean);
 }
 
+/** A layer of many is broken into several columns or rows. */
+const chunks = (names, size) => Array.from({ length: Math.ceil(names.length / size) }, (_, at) => names.slice(at * size, (at + 1) * size));
+
 function placed(found, width, sources) {
-  const most = Math.max(...found.map((layer) => layer.length));
-  const fits = (node) => found.length * node + (found.length - 1) * GAP.along <= width;
-  const node = fits(NODE.width) ? NODE.width : NODE.narrow;
-  const across = fits(node);
   const tall = (name) => (sources.has(name) ? NODE.source : NODE.height);
+  const columns = found.flatMap((layer) => chunks(layer, MOST_DOWN));
+  const fits = (node) => columns.length * node + (columns.length - 1) * GAP.along <= width;
+  if (fits(NODE.width)) return leftToRight(columns, width, { node: NODE.width, tall });
+  if (fits(NODE.narrow)) return leftToRight(columns, width, { node: NODE.narrow, tall });
+  return topToBottom(found, width, tall);
+}
+
+function leftToRight(columns, width, { node, tall }) {
   const places = new Map();
-  if (across) {
-    const height = most * (NODE.height + GAP.across) - GAP.across;
-    const step = found.length > 1 ? Math.min((width - node) / (found.length - 1), node + 110) : 0;
-    found.forEach((layer, at) => {
-      const whole = layer.reduce((sum, name) => sum + tall(name) + GAP.across, -GAP.across);
-      let top = (height - whole) / 2;
-      for (const name of layer) {
-        places.set(name, { left: at * step, top, width: node, height: tall(name) });
-        top += tall(name) + GAP.across;
-      }
-    });
-    return { places, across, width: (found.length - 1) * step + node, height };
-  }
-  const each = Math.min(200, Math.max(128, (width - (most - 1) * GAP.across) / most));
-  const full = Math.max(width, most * each + (most - 1) * GAP.across);
+  const heights = columns.map((column) => column.reduce((sum, name) => sum + tall(name) + GAP.across, -GAP.across));
+  const height = Math.max(...heights);
+  const step = columns.length > 1 ? Math.min((width - node) / (columns.length - 1), node + 110) : 0;
+  columns.forEach((column, at) => {
+    let top = (height - heights[at]) / 2;
+    for (const name of column) {
+      places.set(name, { left: at * step, top, width: node, height: tall(name) });
+      top += tall(name) + GAP.across;
+    }
+  });
+  return { places, across: true, width: (columns.length - 1) * step + node, height };
+}
+
+function topToBottom(found, width, tall) {
+  const places = new Map();
+  const inRow = Math.max(1, Math.floor((width + GAP.across) / (NODE.narrow + GAP.across)));
   let top = 0;
   for (const layer of found) {
-    const whole = layer.length * each + (layer.length - 1) * GAP.across;
-    layer.forEach((name, at) => places.set(name, { left: (full - whole) / 2 + at * (each + GAP.across), top, width: each, height: tall(name) }));
-    top += Math.max(...layer.map(tall)) + GAP.down;
+    const most = Math.min(inRow, layer.length);
+    const each = Math.min(200, (width - (most - 1) * GAP.across) / most);
+    for (const row of chunks(layer, inRow)) {
+      const left = (width - row.length * each - (row.length - 1) * GAP.across) / 2;
+      row.forEach((name, at) => places.set(name, { left: left + at * (each + GAP.across), top, width: each, height: tall(name) }));
+      top += Math.max(...row.map(tall)) + GAP.across;
+    }
+    top += GAP.down - GAP.across;
   }
-  return { places, across, width: full, height: top - GAP.down };
+  return { places, across: false, width, height: top - GAP.down };
 }
 
 function curve(from, to, across) {

@@ -8,6 +8,8 @@ import { count, list, number, percent, rate } from "./format.js";
 const ROW = 22;
 const LABEL = 184;
 const GAP = 20;
+const DENSE_GAP = 4;
+const MOST_NAMED = 6;
 const natural = new Intl.Collator("en", { numeric: true }).compare;
 
 export class HeatMap {
@@ -40,9 +42,12 @@ export class HeatMap {
     this.width = width;
     const counts = this.others.length * 64;
     const all = this.keyed.reduce((sum, operator) => sum + operator.shards, 0);
-    const room = width - LABEL - counts - GAP * this.keyed.length;
+    // Where operators are many there is no room for their names: they are told when pointed at.
+    const dense = this.keyed.length > MOST_NAMED;
+    const room = width - LABEL - counts - (dense ? DENSE_GAP : GAP) * this.keyed.length;
     const cell = Math.min(16, Math.floor(room / Math.max(1, all)));
     this.stacked = cell < 7;
+    this.field.classList.toggle("dense", dense && !this.stacked);
     this.#build(this.stacked ? (operator) => Math.max(4, Math.min(16, Math.floor((width - (width < 500 ? 84 : LABEL)) / operator.shards))) : () => cell);
     if (this.#frame) this.show(this.#frame, "still");
   }
@@ -54,7 +59,7 @@ export class HeatMap {
     const groups = this.keyed.map((operator) => this.#group(operator, cellOf(operator)));
     const numbers = this.others.map(({ name }) => this.#numbers(name));
     this.field.classList.toggle("stacked", this.stacked);
-    this.field.replaceChildren(h("div", { class: "group labels" }, h("h4", {}, " "), this.hosts), ...numbers, ...groups);
+    this.field.replaceChildren(h("div", { class: "group labels" }, h("h4", {}, "hosts"), this.hosts), ...numbers, ...groups);
   }
 
   #numbers(name) {

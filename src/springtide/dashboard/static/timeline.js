@@ -11,11 +11,16 @@ export class Timeline extends EventTarget {
   window = null;
   #at = 0;
   #clock = 0;
+  #extents = new Map();
 
   constructor(runs) {
     super();
     this.runs = runs;
-    for (const run of runs) run.addEventListener("newest", () => this.#grown());
+    for (const run of runs) {
+      run.addEventListener("newest", () => this.#grown());
+      // When this run's charts are drawn, those of the other may have to make room.
+      run.addEventListener("series", () => setTimeout(() => this.#tell("grown"), 0));
+    }
   }
 
   get begun() {
@@ -106,6 +111,14 @@ export class Timeline extends EventTarget {
     const [from, to] = [Math.min(...starts), Math.max(...ends)];
     if (this.window) return [Math.max(from, Math.max(...begun.map((run) => run.whole.time_s.at(-1))) - this.window.length), to];
     return to > from ? [from, to] : [from - 30, from + 30];
+  }
+
+  /** The least and most of a kind of number in all runs, so that their charts can be compared; one run tells its own. */
+  extent(kind, run, own) {
+    const all = this.#extents.get(kind) ?? new Map();
+    this.#extents.set(kind, all.set(run.id, own));
+    const known = [...all.values()].filter(([least, most]) => least !== null && most !== null);
+    return known.length ? [Math.min(...known.map(([least]) => least)), Math.max(...known.map(([, most]) => most))] : own;
   }
 
   #grown() {

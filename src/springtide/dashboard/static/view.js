@@ -32,7 +32,7 @@ export class RunView {
 
   constructor(run, timeline, file) {
     Object.assign(this, { run, timeline, file });
-    this.title = h("h2", {}, file);
+    this.title = h("h2", { id: `run-${run.id}` }, file);
     this.badge = h("span", { class: "badge", dataset: { status: "connecting" } }, "reading");
     this.status = h("p", { class: "status" }, h("span", { role: "status" }, this.badge), h("span", { class: "status-text" }));
     this.policy = h("details", { class: "policy", hidden: true });
@@ -43,7 +43,7 @@ export class RunView {
     this.why = h("p", { class: "why-off", hidden: true });
     this.header = h("header", { class: "run-header" }, h("div", { class: "titles" }, this.title, this.policy), this.status, this.why, this.time, this.pause);
     this.body = h("div", { class: "run-body", hidden: true });
-    this.element = h("article", { class: "run", dataset: { run: run.id } }, this.header, this.problem, this.notice, this.body);
+    this.element = h("article", { class: "run", "aria-labelledby": this.title.id, dataset: { run: run.id } }, this.header, this.problem, this.notice, this.body);
     this.steer = new Steer(run);
     this.problems = new Map();
     run.addEventListener("meta", () => this.#showMeta());
