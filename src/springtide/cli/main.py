@@ -28,6 +28,7 @@ from springtide.cli import (
     validate,
 )
 from springtide.cli import run as live
+from springtide.cli.dashboard import dashboard
 from springtide.cli.dashboard_process import with_port
 from springtide.errors import SpringtideError
 
@@ -49,6 +50,7 @@ app.command("reshard")(live.reshard)
 app.command("applications")(applications.applications)
 app.command("explain")(explain.explain)
 app.command("control")(control.control)
+app.command("dashboard")(dashboard)
 app.command("policies")(policies.policies)
 app.command("cite")(policies.cite)
 app.command("demo")(demo.demo)

@@ -19,8 +19,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from springtide.errors import require
+from springtide.model.allocation import Pool
+from springtide.model.application import SLO
 from springtide.model.decision import Decision
 from springtide.model.observation import FloatArray
 from springtide.model.protocols import FORESIGHT, View
@@ -76,24 +79,30 @@ class Oracle:
         return Decision(planned=planned, reason=f"the cheapest way through {known} has {size} now"), memory
 
     def _way(self, view: View) -> tuple[int, ...]:
-        pool = view.pool
+        now = len(view.requested.hosts)
+        return tuple(self.way(_demand_cores(view), view.pool, view.application.slo, view.observation.interval_s, now).tolist())
+
+    def way(
+        self, demand_cores: FloatArray, pool: Pool, slo: SLO, interval_s: float | FloatArray, now: int
+    ) -> NDArray[np.int64]:
+        """The number of hosts in each interval that costs least in all, from `now` of them; intervals may differ in length."""
         sizes = np.arange(pool.min_hosts, pool.max_hosts + 1)
-        stages = stage_costs(_demand_cores(view), sizes.astype(np.float64) * pool.host.cores, view, self.utilisation)
-        now = min(max(len(view.requested.hosts), pool.min_hosts), pool.max_hosts)
+        cores = sizes.astype(np.float64) * pool.host.cores
+        stages = stage_costs(demand_cores, cores, slo, np.asarray(interval_s, dtype=np.float64), self.utilisation)
         moves = Moves(
             up=pool.host.cores * pool.host.start_s,
             down=pool.host.cores * pool.host.release_s,
             change=pool.host.cores * self.change_s,
         )
-        return tuple(cheapest_path(stages, sizes, now, moves).tolist())
+        return cheapest_path(stages, sizes, min(max(now, pool.min_hosts), pool.max_hosts), moves)
 
 
-def stage_costs(demand: FloatArray, cores: FloatArray, view: View, utilisation: float) -> FloatArray:
+def stage_costs(demand: FloatArray, cores: FloatArray, slo: SLO, interval_s: FloatArray, utilisation: float) -> FloatArray:
     """Core-seconds that each interval costs with each number of cores, late work included."""
-    slo, interval_s = view.application.slo, view.observation.interval_s
     late = late_core_s(demand[:, np.newaxis], cores * utilisation, latency_s=slo.latency_s, window_s=SUSTAINED_S)
     price = price_of_late_work(USUAL_PART * (1 - slo.percentile))
-    costs: FloatArray = cores * interval_s + price * late * (interval_s / SUSTAINED_S)
+    lasts_s = interval_s[..., np.newaxis]  # of each interval, or of all of them
+    costs: FloatArray = cores * lasts_s + price * late * (lasts_s / SUSTAINED_S)
     return costs
 
 

@@ -1,0 +1,103 @@
+"""One interval as a picture, and the list of what was decided."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from journals import control_line, decision_line, observation_line, placed, run_line, small_run, write
+
+from springtide.dashboard.decisions import decisions
+from springtide.dashboard.following import FollowedJournal
+from springtide.dashboard.frames import frame, moves
+from springtide.journal.records import AllocationRecord, PlacementRecord
+
+
+def followed(path: Path, lines: list[bytes]) -> FollowedJournal:
+    journal = FollowedJournal(write(path / "run.jsonl", lines))
+    journal.read_all()
+    return journal
+
+
+def pictured(journal: FollowedJournal, row: int) -> dict[str, Any]:
+    return frame(journal.observation(row), journal.observed(row - 1) if row else None)
+
+
+def allocated(shard_hosts: str, hosts: str = "ab") -> AllocationRecord:
+    """Shards on hosts of one letter, one replica on each host."""
+    placement = PlacementRecord(
+        operator="count", replica_hosts=tuple(hosts), shard_replicas=tuple(hosts.index(host) for host in shard_hosts)
+    )
+    return AllocationRecord(hosts=tuple(hosts), operators=(placement,))
+
+
+def test_a_shard_that_another_host_serves_has_moved() -> None:
+    found = list(moves(allocated("aabb"), allocated("abbb")))
+    assert found == [{"operator": "count", "shard": 1, "from": "a", "to": "b"}]
+
+
+def test_a_shard_that_another_replica_on_the_same_host_serves_has_not_moved() -> None:
+    assert list(moves(allocated("aabb", "ab"), allocated("aabb", "ba"))) == []
+
+
+def test_what_is_asked_for_is_pending_until_it_is_so(tmp_path: Path) -> None:
+    journal = followed(tmp_path, small_run())
+    asked, done = pictured(journal, 1), pictured(journal, 2)
+    move = {"operator": "count", "shard": 0, "from": "host-0", "to": "host-1"}
+    assert asked["moves"] == []
+    assert move in asked["pending"]
+    assert move in done["moves"]
+    assert done["pending"] == []
+
+
+def test_a_picture_tells_operators_hosts_and_shards(tmp_path: Path) -> None:
+    first = pictured(followed(tmp_path, small_run()), 0)
+    parse, count = first["operators"]
+    assert (parse["shard_hosts"], parse["shard_rows_per_s"]) == ([], None)
+    assert count["shard_hosts"] == ["host-0"] * 4
+    assert count["shard_rows_per_s"] == pytest.approx([25.0] * 4)
+    assert first["sources"] == [{"name": "source", "rows_per_s": 100.0}]
+    assert first["hosts"][0]["replicas"] == 2
+    assert first["moves"] == []
+
+
+def test_a_journal_without_shards_has_no_rates_of_shards(tmp_path: Path) -> None:
+    journal = followed(tmp_path, [run_line(), observation_line(0, with_shards=False)])
+    count = pictured(journal, 0)["operators"][1]
+    assert count["shard_rows_per_s"] is None
+    assert len(count["shard_hosts"]) == 4
+
+
+def test_decisions_come_newest_first_with_what_came_of_them(tmp_path: Path) -> None:
+    newest, middle, oldest = decisions(followed(tmp_path, small_run()))
+    assert [newest["interval"], middle["interval"], oldest["interval"]] == [2, 1, 0]
+    assert newest["verdict"] is None
+    assert newest["measured"] is None
+    assert middle["verdict"] == "utilisation 0.6 instead of 0.5"
+    assert middle["why_not"] == [{"who": "bounds", "what": "a third host", "why": "two is the limit"}]
+    assert middle["change"] is None
+    assert oldest["verdict"] == "as expected"
+    assert oldest["measured"]["utilisation"] == 0.6
+    assert "host-1" in oldest["change"]
+
+
+def test_decisions_that_changed_nothing_can_be_left_out_but_never_controls(tmp_path: Path) -> None:
+    journal = followed(tmp_path, [*small_run(), control_line(2, "pause", note=""), decision_line(3)])
+    shown = decisions(journal, changes_only=True)
+    assert [entry["interval"] for entry in shown] == [2, 2, 0]
+    assert shown[0]["control"]["do"] == "pause"
+    assert shown[0]["control"]["who"] == "dashboard"
+
+
+def test_a_page_ends_with_an_interval_so_that_the_next_can_go_on_before_it(tmp_path: Path) -> None:
+    lines = [run_line(), observation_line(0, allocation=placed())]
+    for i in range(6):
+        lines += [control_line(i, "pause"), control_line(i, "resume"), decision_line(i)]
+    journal = followed(tmp_path, lines)
+    seen: list[int] = []
+    before = None
+    while page := decisions(journal, before=before, limit=4):
+        seen += [entry["interval"] for entry in page]
+        before = page[-1]["interval"]
+    assert seen == [i for i in range(5, -1, -1) for _ in range(3)]
