@@ -22,8 +22,8 @@ internals.repartition = refuse
 """
 
 TRIED = {
-    "Spark", "checkpoint files", "state store", "plans", "tasks", "counts", "offsets", "shuffles", "replicas", "places", "shards",
-    "releasing", "executors", "warming", "state", "changelogs", "resharding",
+    "Spark", "checkpoint files", "state store", "plans", "tasks", "counts", "offsets", "shuffles", "replicas", "places",
+    "shards", "releasing", "executors", "warming", "state", "changelogs", "resharding",
 }  # fmt: skip
 
 
