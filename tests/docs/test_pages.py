@@ -43,8 +43,16 @@ def pages_with(*, slow: bool) -> list[ParameterSet]:
     return found
 
 
+@pytest.fixture(scope="session")
+def compiled() -> None:
+    """The first simulation of all compiles, and says so, which no page shows."""
+    command = [sys.executable, "-m", "springtide", "simulate", "generator:constant:duration_s=60"]
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT / "src")}
+    subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, compiled: None) -> Path:
     """A user's folder, in which the project's examples can be reached, and its commands on the path."""
     place = tmp_path / "user"
     place.mkdir()
