@@ -26,7 +26,6 @@ _END = "\x1e"  # nothing prints this
 SHORTER = {
     "CLICKS_TRACE": "generator:steps:levels=50/200,hold_s=5",
     "ORDERS_TRACE": "generator:steps:levels=50/100,hold_s=5",
-    "VISITS_SECONDS": "25",
 }
 
 
