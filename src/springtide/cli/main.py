@@ -20,6 +20,7 @@ from springtide.cli import (
     compare,
     control,
     demo,
+    doctor,
     explain,
     forecast,
     policies,
@@ -51,6 +52,7 @@ app.command("applications")(applications.applications)
 app.command("explain")(explain.explain)
 app.command("control")(control.control)
 app.command("dashboard")(dashboard)
+app.command("doctor")(doctor.doctor)
 app.command("policies")(policies.policies)
 app.command("cite")(policies.cite)
 app.command("demo")(demo.demo)
