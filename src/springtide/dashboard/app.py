@@ -142,10 +142,10 @@ class Dashboard:
         if why or index.run is None:
             raise controls.NotNow(why)
         hosts = [host.name for host in run.journal.observation(len(index) - 1).hosts] if len(index) else []
-        said = controls.checked(wish, index.run, hosts)
+        asked = controls.checked(wish, index.run, hosts)
         who = f"dashboard at {request.client.host}" if request.client else "dashboard"
-        controls.append(run.journal.path, wish, who)
-        return _json({"said": said}, 202)
+        controls.ask(run.journal.path, asked, who)
+        return _json({"said": str(asked)}, 202)
 
     async def _metrics(self, _: Request) -> Response:
         return Response(metrics_text(self.runs), media_type=CONTENT_TYPE, headers={"cache-control": "no-store"})

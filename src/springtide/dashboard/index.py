@@ -26,11 +26,12 @@ from springtide.dashboard.parts import (
     Part,
     RunPart,
 )
-from springtide.dashboard.steering import Steering
 from springtide.dashboard.table import Table
 from springtide.dashboard.work import Work
 from springtide.errors import SpringtideError
+from springtide.journal.controls import ControlRequest, followed
 from springtide.journal.records import FORMAT
+from springtide.model.steering import UNSTEERED
 
 FIGURES = (
     "time_s",
@@ -89,7 +90,7 @@ class Index:
         self.entries: Table[np.int64] = Table(("offset", "length", "interval", "shown", "control"), np.int64)
         self.outcomes: dict[int, tuple[int, int]] = {}  # of an entry: offset and length
         self.controls: list[ControlPart] = []
-        self.steering = Steering()
+        self.steering = UNSTEERED
         self.totals = Totals()
         self.ahead: list[ForecastPart] = []  # the last decision's forecast
         self.work: Work | None = None
@@ -220,7 +221,8 @@ class Index:
         self.entries.append((self.whole_bytes, length, made.interval, made.change is not None, -1))
 
     def _control(self, control: ControlPart, length: int) -> None:
-        self.steering = self.steering.then(control)
+        asked = ControlRequest(do=control.do, operator=control.operator, host=control.host, replicas=control.replicas)
+        self.steering = followed(self.steering, asked)
         self.entries.append((self.whole_bytes, length, control.interval, True, len(self.controls)))
         self.controls.append(control)
 

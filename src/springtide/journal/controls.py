@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
 from springtide.errors import SpringtideError, nearest
-from springtide.journal.records import ApplicationRecord, ControlRecord
+from springtide.journal.records import ControlRecord
 from springtide.model.steering import Steering
 
 # What can be asked for, and what each request must say.
@@ -29,10 +30,29 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     "drain": ("host",),
     "undrain": ("host",),
 }
+_IN_WORDS = {"operator": "an operator", "host": "a host", "replicas": "a number of replicas"}
 _NONSENSE = "refused"
 _LONGEST_LINE_BYTES = 4096
 _MOST_NEW_BYTES = 256 * 1024  # in one interval; what is beyond waits for the next
 _SHOWN_CHARACTERS = 60
+
+
+class SteeredOperator(Protocol):
+    """What a request is checked against: an operator, however much of its record was read."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def shards(self) -> int: ...
+    @property
+    def max_replicas(self) -> int: ...
+
+
+class SteeredApplication(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def operators(self) -> Sequence[SteeredOperator]: ...
 
 
 class ControlRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,7 +174,7 @@ def _nonsense(line: bytes, why: str) -> ControlRequest:
 
 
 def refusal(
-    request: ControlRequest, application: ApplicationRecord, hosts: Collection[str], steering: Steering | None = None
+    request: ControlRequest, application: SteeredApplication, hosts: Collection[str], steering: Steering | None = None
 ) -> str:
     """Why a request cannot be done; empty if it can. `hosts` are those there are; how the run is steered need not be known."""
     if request.note:
@@ -163,13 +183,13 @@ def refusal(
         return f"there is no control {request.do!r}; {nearest(request.do, NEEDED)}"
     for field in NEEDED[request.do]:
         if getattr(request, field) is None:
-            return f"it says nothing of {field}"
+            return f"{request.do} needs {_IN_WORDS[field]}"
     if "operator" in NEEDED[request.do]:
         return _operator_problem(request, application, steering)
     return _host_problem(request, hosts, steering)
 
 
-def _operator_problem(request: ControlRequest, application: ApplicationRecord, steering: Steering | None) -> str:
+def _operator_problem(request: ControlRequest, application: SteeredApplication, steering: Steering | None) -> str:
     limits = {o.name: min(o.max_replicas, o.shards) if o.shards else o.max_replicas for o in application.operators}
     if request.operator not in limits:
         return (
