@@ -22,7 +22,8 @@ def chromium() -> str:
     """The browser of this machine: Debian's, which is installed if that is allowed. Without one the tests are skipped."""
     found = next((path for name in NAMES if (path := shutil.which(name))), None)
     if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        subprocess.run(["apt-get", "install", "-y", "-q", "chromium"], capture_output=True, check=False)
+        for command in (["apt-get", "update"], ["apt-get", "install", "-y", "-q", "chromium"]):
+            subprocess.run(command, capture_output=True, check=False)
         found = shutil.which("chromium")
     if found is None:
         pytest.skip("the page is tested in Chromium, which is not here: apt-get install chromium")

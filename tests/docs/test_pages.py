@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -107,6 +108,8 @@ def run_console(block: Block, folder: Path, page: str) -> None:
 
 
 def run_page(page: Path, folder: Path, *, slow: bool) -> None:
+    if "$ jq " in page.read_text() and shutil.which("jq") is None:
+        pytest.skip("the page reads JSON with jq, which is not installed")
     for block in blocks(page):
         if not block.runs or block.excerpt or (block.slow and not slow):
             continue
