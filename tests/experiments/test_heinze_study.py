@@ -220,7 +220,7 @@ def assert_what_holds(findings: Sequence[Finding]) -> None:
     """What holds today; where the paper's claim does not, the page says why."""
     claims = {claim.says: claim for section in STUDY.sections(findings) for claim in section.claims}
     assert all(claim.holds or claim.why for claim in claims.values())
-    for words in ("a lower threshold of 0.2 means less", "a lower threshold of 0.4 means more", "tide: a lower p90"):
+    for words in ("a lower threshold of 0.2 means less", "a lower threshold of 0.4 means more"):
         assert the(claims, words).holds, words
     first = next(finding for finding in findings if finding.run.experiment == "ticks")
     if not first.found["origin"].startswith("recorded"):
@@ -231,11 +231,14 @@ def assert_what_holds(findings: Sequence[Finding]) -> None:
         "a higher p90 than local ones in all other",
         "busiest host's load is above 0.7",
         "similar utilisation in all configurations",
+        "tide: higher utilisation than reinforcement learning at no higher p90, Day1",
+        "tide: higher utilisation than reinforcement learning at no higher p90, Day2",
     ):
         assert the(claims, words).holds, words
     assert results.mean(Case(technique=GLOBAL)).latency_p90_ms > local.latency_p90_ms
     assert abs(sarsa.load_mean - local.load_mean) < 0.05, "neither technique uses hosts much better"
-    assert tide.latency_p90_ms < 0.1 * sarsa.latency_p90_ms
+    assert tide.latency_p90_ms < sarsa.latency_p90_ms < local.latency_p90_ms
+    assert tide.load_mean > sarsa.load_mean
     for learning in (NO_LEARNING, INTENSIVE_LEARNING):
         assert abs(results.mean(Case(technique=SARSA, learning=learning)).load_mean - sarsa.load_mean) < 0.05
     assert results.mean(Case(technique=LOCAL, configuration=DEFAULT)).hosts == pytest.approx(5.7, abs=0.7)
