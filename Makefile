@@ -29,7 +29,7 @@ demo: jdk setup  ## a bursty stream on real Spark, watched while executors and s
 test: jdk setup  ## the test suite
 	@$(BIN)/python -m pytest -q -m 'not slow'
 
-test-slow: jdk setup ## whole live runs: a policy up and down a trace, killed drivers, workers and executors (45 minutes)
+test-slow: jdk setup ## whole live runs: a policy up and down a trace, killed drivers, workers and executors; pages, browser, studies (an hour)
 	@$(BIN)/python -m pytest -q -m slow
 
 test-all: test test-slow ## both, and the benchmarks checked against their bars (more than an hour)
