@@ -13,6 +13,7 @@ export class Decisions {
   #changesOnly = true;
   #loading = false;
   #again = 0;
+  #seeking = 0;
 
   constructor(run, timeline) {
     Object.assign(this, { run, timeline });
@@ -62,7 +63,7 @@ export class Decisions {
     this.#loading = true;
     const found = await this.#fetch();
     this.#loading = false;
-    if (found === null) return;
+    if (found === null || !this.#top) return; // somebody has gone elsewhere meanwhile
     const oldest = found.at(-1)?.interval ?? Infinity;
     if (this.#all.length === 0) this.#more = found.length >= PAGE;
     this.#all = [...found, ...this.#all.filter((one) => one.interval < oldest)];
@@ -83,9 +84,10 @@ export class Decisions {
   async #loadOlder() {
     if (this.#loading || !this.#more || !this.#all.length) return;
     this.#loading = true;
-    const found = await this.#fetch(this.#all.at(-1).interval);
+    const last = this.#all.at(-1);
+    const found = await this.#fetch(last.interval);
     this.#loading = false;
-    if (found === null) return;
+    if (found === null || this.#all.at(-1) !== last) return; // somebody has gone elsewhere meanwhile
     this.#all.push(...found);
     this.#more = found.length >= PAGE;
     this.#draw();
@@ -135,8 +137,8 @@ export class Decisions {
 
   /** What was chosen is older than what is here: begin the list there. */
   #around() {
-    clearTimeout(this.#again);
-    this.#again = setTimeout(() => this.load(this.run.intervalAt(this.timeline.time_s) + 1), 150);
+    clearTimeout(this.#seeking);
+    this.#seeking = setTimeout(() => this.load(this.run.intervalAt(this.timeline.time_s) + 1), 150);
   }
 
   #scrollTo(item) {
