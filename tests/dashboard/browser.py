@@ -63,6 +63,20 @@ class Recording:
         last = next(i for i, r in enumerate(self.records) if r["kind"] == "decision" and r["interval"] == interval)
         return self.records[: last + 1]
 
+    def in_batches(self, each: int) -> list[Record]:
+        """The same in intervals of 2 s, of which only each so-many'th sees a batch end: as a live run with long batches."""
+        found: list[Record] = json.loads(json.dumps(self.records))
+        for record in found:
+            for name in record.keys() & {"time_s", "start_s", "end_s", "interval_s"}:
+                record[name] /= 15
+            if record["kind"] == "observation" and record["interval"] % each:
+                record["latency"] |= dict.fromkeys(record["latency"].keys() - {"rows"}) | {"rows": 0.0}
+                for operator in record["operators"]:
+                    operator |= {"processed_rows": 0.0, "emitted_rows": 0.0}
+                    if operator["shards"]:
+                        operator["shards"]["rows"] = [0.0] * len(operator["shards"]["rows"])
+        return found
+
     def allocation(self, interval: int) -> Record:
         """The allocation observed in an interval; a journal has it only where it is new."""
         seen = [record["observed"] for record in self.of("observation")[: interval + 1] if record["observed"]]

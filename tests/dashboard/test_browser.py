@@ -107,6 +107,7 @@ def visit(browser: Browser, serving: Any, tmp_path: Path, request: pytest.Fixtur
     for number, (page, wrong, _) in enumerate(pages):
         with suppress(Exception):
             page.screenshot(path=tmp_path / f"{request.node.name}-{number}.png", full_page=True)
+        wrong.extend(re.findall(r"\[object .*|NaN|undefined", page.inner_text("body")))
         page.context.close()
         assert wrong == []
 
@@ -213,6 +214,30 @@ def test_a_shard_is_seen_moving(visit, serving, live, recording):
     hosts = shard_hosts(recording.allocation(interval))
     told = page.locator(".heat table tbody tr", has_text=new).locator("td").nth(1)
     expect(told).to_contain_text(f"{hosts['enrich'].count(new)} shard")
+
+
+def test_batches_that_are_longer_than_intervals_do_not_make_the_page_flicker(visit, serving, recording, tmp_path):
+    path = tmp_path / "batches.jsonl"
+    records = recording.in_batches(each=5)
+    refused = {"who": "bounds", "what": "a fifth host", "why": "four are the limit"}
+    for decision in (record for record in records if record["kind"] == "decision" and record["change"]):
+        decision["why_not"] = [refused]
+    write(path, records, mode="w")
+    dashboard = serving(path)
+    page = visit(dashboard.address)
+    at_interval(page, 29)  # no batch ended in it; one did in the 25th
+    recent = [record for record in records if record["kind"] == "observation"][-7:]
+    for at, operator in enumerate(recent[-1]["operators"]):
+        rate = sum(seen["operators"][at]["processed_rows"] for seen in recent) / 14
+        assert rate > 1
+        expect(page.locator(f"[data-operator={operator['name']}].node .rate")).to_have_text(f"{rate:.0f} rows/s")
+    expect(page.locator(".heat .scale")).to_contain_text(re.compile(r"[1-9]\d* rows/s over 14 s"))
+    assert page.locator(".grid .shard").first.evaluate("shard => Number(shard.style.getPropertyValue('--heat'))") > 0
+    latency = recent[-5]["latency"]["slo_s"]
+    expect(page.locator("[data-figure=latency] dd").first).to_have_text(milliseconds(latency))
+    expect(page.locator("[data-figure=latency] .more")).to_have_text("p90, 8 s ago; SLO 5 s")
+    expect(page.locator("[data-chart=latency] .words")).to_contain_text(f"p90 was {milliseconds(latency)}, 8 s before")
+    expect(page.locator(".decision.change").first).to_contain_text("why not a fifth host: four are the limit (bounds)")
 
 
 def test_controls_ask_first_and_are_written_beside_the_journal(visit, serving, live, recording):

@@ -21,7 +21,7 @@ def followed(path: Path, lines: list[bytes]) -> FollowedJournal:
 
 
 def pictured(journal: FollowedJournal, row: int) -> dict[str, Any]:
-    return frame(journal.observation(row), journal.observed(row - 1) if row else None)
+    return frame([journal.observation(row)], journal.observed(row - 1) if row else None)
 
 
 def allocated(shard_hosts: str, hosts: str = "ab") -> AllocationRecord:
@@ -60,6 +60,19 @@ def test_a_picture_tells_operators_hosts_and_shards(tmp_path: Path) -> None:
     assert first["sources"] == [{"name": "source", "rows_per_s": 100.0}]
     assert first["hosts"][0]["replicas"] == 2
     assert first["moves"] == []
+
+
+def test_rates_are_means_over_all_intervals_that_are_told_of(tmp_path: Path) -> None:
+    """As where batches take longer than an interval: nothing is processed in the last one, and much in the one before."""
+    journal = followed(tmp_path, [run_line(), observation_line(0, rows=6000.0), observation_line(1, rows=0.0)])
+    both = frame([journal.observation(0), journal.observation(1)], None)
+    alone = pictured(journal, 1)
+    assert (both["interval"], both["rates_over_s"], alone["rates_over_s"]) == (1, 120.0, 60.0)
+    for name, rate in (("processed_per_s", 50.0), ("offered_per_s", 50.0)):
+        assert [operator[name] for operator in both["operators"]] == pytest.approx([rate, rate])
+        assert [operator[name] for operator in alone["operators"]] == [0.0, 0.0]
+    assert both["operators"][1]["shard_rows_per_s"] == pytest.approx([12.5] * 4)
+    assert both["sources"] == [{"name": "source", "rows_per_s": 0.0}]
 
 
 def test_a_journal_without_shards_has_no_rates_of_shards(tmp_path: Path) -> None:

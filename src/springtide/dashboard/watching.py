@@ -13,9 +13,10 @@ import msgspec
 from springtide.dashboard.cheapest import Cheapest, came, cheapest
 from springtide.dashboard.decisions import control_entry
 from springtide.dashboard.following import FollowedJournal
-from springtide.dashboard.frames import frame
+from springtide.dashboard.frames import RECENT_S, frame
 from springtide.dashboard.series import newest_row
 from springtide.dashboard.status import Status, status_of
+from springtide.journal.records import ObservationRecord
 
 POLL_S = 0.3
 ORACLE_S = 10.0  # between two looks at what the oracle would have paid
@@ -52,10 +53,17 @@ class Watched:
         found = self._frames.get(row)
         if found is None:
             before = self.journal.observed(row - 1) if row > 0 else None
-            found = self._frames[row] = msgspec.json.encode(frame(self.journal.observation(row), before))
+            found = self._frames[row] = msgspec.json.encode(frame(self._recent(row), before))
             if len(self._frames) > _KEPT_FRAMES:
                 del self._frames[next(iter(self._frames))]
         return found
+
+    def _recent(self, row: int) -> list[ObservationRecord]:
+        """The observation of a row, after those of the rows before it that rates are told over."""
+        rows, first = self.journal.index.rows, row
+        while first > 0 and rows["time_s"][row] - rows["start_s"][first - 1] <= RECENT_S:
+            first -= 1
+        return [self.journal.observation(one) for one in range(first, row + 1)]
 
     async def follow(self) -> None:
         """Look at the file again and again, and tell the viewers what is new. Ends when it is cancelled."""

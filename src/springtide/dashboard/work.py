@@ -28,7 +28,7 @@ class Work:
         self._processed = dict.fromkeys(self._operators, 0.0)
         self._emitted = dict.fromkeys(self._operators, 0.0)
         self._busy_s = dict.fromkeys(self._operators, 0.0)
-        self.core_s_per_row = math.nan
+        self.core_s_per_row = math.nan  # until rows have been processed: what is declared of a live operator is a guess
 
     def then(self, operators: Iterable[OperatorLoad], source_rows: Mapping[str, float]) -> None:
         """One more interval. One in which an operator stood still tells nothing of it."""
@@ -39,7 +39,7 @@ class Work:
                 self._emitted[name] = _KEPT * self._emitted[name] + (seen.emitted_rows or 0.0)
                 self._busy_s[name] = _KEPT * self._busy_s[name] + processed * (seen.service_time_s or self._service_s[name])
         rows = sum(source_rows.values())
-        if rows > 0:
+        if rows > 0 and any(self._processed.values()):
             demand = self.demand(source_rows)
             self.core_s_per_row = sum(demand[name] * self.service_time_s(name) for name in self._operators) / rows
 

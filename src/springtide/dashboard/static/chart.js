@@ -8,6 +8,7 @@ import { clock, tick } from "./format.js";
 const { uPlot } = window;
 const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800];
 const RIGHT = 30;
+const MOST_DOTS = 60;
 const FONT = "11px system-ui, sans-serif";
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 const stepped = uPlot.paths.stepped({ align: -1 }); // a row's time is the end of its interval
@@ -18,7 +19,7 @@ export class Chart {
   #row = null;
 
   /**
-   * spec: title, note, columns [{key, label, colour, look, scale, format, quiet}], band [high, low], scales {y: {format, log}},
+   * spec: title, note, columns [{key, label, colour, look, scale, format, quiet, spans}], band [high, low], scales {y: {format, log}},
    * data(series) -> {x, [key]: values}, words(row, run) -> a sentence, draw(plot, context, data).
    */
   constructor(spec, run, timeline) {
@@ -196,11 +197,14 @@ function line(column) {
     stroke: () => (column.quiet ? "transparent" : colour(column.colour)),
     fill: column.look === "area" ? () => colour(`${column.colour}-fill`) : undefined,
     width: column.quiet ? 0 : (column.width ?? 1.5),
-    points: { show: false },
-    spanGaps: false,
+    points: column.spans ? { show: sparse, size: 4 } : { show: false },
+    spanGaps: column.spans ?? false,
     ...looks[column.look],
   };
 }
+
+/** Points are shown where they are few: a line through two of them says less. */
+const sparse = (plot, column, first, last) => plot.data[column].slice(first, last + 1).filter((value) => value !== null).length < MOST_DOTS;
 
 const drawn = () => ({ stroke: () => colour("ink-quiet"), font: FONT, ticks: { show: false } });
 

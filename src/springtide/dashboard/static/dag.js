@@ -7,6 +7,7 @@ import { amount, count, number, percent, rate, UNKNOWN } from "./format.js";
 
 const NODE = { width: 152, narrow: 132, height: 84, source: 46 };
 const MOST_DOWN = 5;
+const PANEL = 28;
 const GAP = { along: 24, across: 14, down: 30 };
 
 /** Layer of each node: one more than the furthest of those that feed it. */
@@ -27,6 +28,12 @@ export function layers(application) {
 
 /** A layer of many is broken into several columns or rows. */
 const chunks = (names, size) => Array.from({ length: Math.ceil(names.length / size) }, (_, at) => names.slice(at * size, (at + 1) * size));
+
+/** What the graph takes from left to right, with its panel around it. */
+function naturalWidth(found) {
+  const columns = found.flatMap((layer) => chunks(layer, MOST_DOWN)).length;
+  return columns * NODE.width + (columns - 1) * 2 * GAP.along + PANEL;
+}
 
 function placed(found, width, sources) {
   const tall = (name) => (sources.has(name) ? NODE.source : NODE.height);
@@ -99,6 +106,7 @@ export class Dag {
       this.lines.append(path);
       return { edge, path, title };
     });
+    this.element.style.flexBasis = `${naturalWidth(layers(this.application))}px`;
     new ResizeObserver(() => this.#layout()).observe(this.element);
   }
 

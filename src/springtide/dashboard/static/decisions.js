@@ -11,7 +11,9 @@ export class Decisions {
   #more = false;
   #top = true; // the list begins with the newest
   #changesOnly = true;
-  #loading = false;
+  #list = 0; // which one this is: another filter, or another place in the run, make another
+  #turn = Promise.resolve();
+  #waiting = new Set();
   #again = 0;
   #seeking = 0;
 
@@ -47,9 +49,12 @@ export class Decisions {
     return this.run.decisions({ before, limit: PAGE, changes: this.#changesOnly ? 1 : 0 });
   }
 
+  /** The list anew, from the newest on or from those before an interval. */
   async load(before) {
+    this.#list += 1;
+    const list = this.#list;
     const found = await this.#fetch(before);
-    if (found === null) return;
+    if (found === null || list !== this.#list) return;
     this.#all = found;
     this.#more = found.length >= PAGE;
     this.#top = before === undefined;
@@ -57,40 +62,42 @@ export class Decisions {
     this.#draw();
   }
 
+  /** What adds to the list is done one after the other, and once for all that ask while it waits; not if the list is another by then. */
+  #inTurn(name, work) {
+    if (this.#waiting.has(name)) return;
+    this.#waiting.add(name);
+    this.#turn = this.#turn.then(async () => {
+      this.#waiting.delete(name);
+      const list = this.#list;
+      await work(() => list === this.#list);
+    }).catch(reportError);
+  }
+
   /** New ones on top, and what came of the one before. */
-  async #refresh() {
-    if (!this.#top || this.#loading || !this.run.begun) return;
-    this.#loading = true;
-    const found = await this.#fetch();
-    this.#loading = false;
-    if (found === null || !this.#top) return; // somebody has gone elsewhere meanwhile
-    const oldest = found.at(-1)?.interval ?? Infinity;
-    if (this.#all.length === 0) this.#more = found.length >= PAGE;
-    this.#all = [...found, ...this.#all.filter((one) => one.interval < oldest)];
-    this.#draw();
-    clearTimeout(this.#again);
-    // A policy may think for a while: look once more.
-    if (this.run.meta?.status === "running") this.#again = setTimeout(() => this.#refreshOnce(), AGAIN_MS);
+  #refresh(again = true) {
+    this.#inTurn("refresh", async (same) => {
+      if (!this.#top || !this.run.begun) return;
+      const found = await this.#fetch();
+      if (found === null || !same() || !this.#top) return;
+      const oldest = found.at(-1)?.interval ?? Infinity;
+      if (this.#all.length === 0) this.#more = found.length >= PAGE;
+      this.#all = [...found, ...this.#all.filter((one) => one.interval < oldest)];
+      this.#draw();
+      clearTimeout(this.#again);
+      // A policy may think for a while: look once more.
+      if (again && this.run.meta?.status === "running") this.#again = setTimeout(() => this.#refresh(false), AGAIN_MS);
+    });
   }
 
-  async #refreshOnce() {
-    const found = this.#top ? await this.#fetch() : null;
-    if (found === null || !found.length) return;
-    const oldest = found.at(-1).interval;
-    this.#all = [...found, ...this.#all.filter((one) => one.interval < oldest)];
-    this.#draw();
-  }
-
-  async #loadOlder() {
-    if (this.#loading || !this.#more || !this.#all.length) return;
-    this.#loading = true;
-    const last = this.#all.at(-1);
-    const found = await this.#fetch(last.interval);
-    this.#loading = false;
-    if (found === null || this.#all.at(-1) !== last) return; // somebody has gone elsewhere meanwhile
-    this.#all.push(...found);
-    this.#more = found.length >= PAGE;
-    this.#draw();
+  #loadOlder() {
+    this.#inTurn("older", async (same) => {
+      if (!this.#more || !this.#all.length) return;
+      const found = await this.#fetch(this.#all.at(-1).interval);
+      if (found === null || !same()) return;
+      this.#all.push(...found);
+      this.#more = found.length >= PAGE;
+      this.#draw();
+    });
   }
 
   #draw() {

@@ -20,7 +20,7 @@ export function number(value) {
 export const count = (value, one, many = `${one}s`) => `${number(value)} ${value === 1 ? one : many}`;
 export const rate = (value) => (known(value) ? `${number(value)} rows/s` : UNKNOWN);
 export const rows = (value) => (known(value) ? `${number(Math.round(value))} rows` : UNKNOWN);
-export const hours = (value) => (known(value) ? `${(Math.abs(value) < 100 ? tenth : whole).format(value)} h` : UNKNOWN);
+export const hours = (value) => (known(value) ? `${(Math.abs(value) < 1 ? digits : Math.abs(value) < 100 ? tenth : whole).format(value)} h` : UNKNOWN);
 export const coreHours = (value) => (known(value) ? hours(value).replace(" h", " core-hours") : UNKNOWN);
 
 /** Hosts and replicas are whole, but for the mean of a bucket. */

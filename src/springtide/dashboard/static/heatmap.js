@@ -3,13 +3,17 @@
 // Every shard is one element for good; a move changes only its row, and the style sheet makes that a journey.
 
 import { h, icon, say } from "./dom.js";
-import { count, list, number, percent, rate } from "./format.js";
+import { count, duration, list, number, percent, rate } from "./format.js";
 
 const ROW = 22;
 const LABEL = 184;
 const GAP = 20;
+const COUNTS = 64;
 const DENSE_GAP = 4;
 const MOST_NAMED = 6;
+const NATURAL_CELL = 12;
+const PANEL = 28;
+const NARROW = 500;
 const natural = new Intl.Collator("en", { numeric: true }).compare;
 
 export class HeatMap {
@@ -33,22 +37,34 @@ export class HeatMap {
       this.moving,
       h("div", { class: "visually-hidden" }, this.table),
     );
+    this.element.style.flexBasis = `${LABEL + this.#width(NATURAL_CELL) + PANEL}px`;
     new ResizeObserver(() => this.#layout()).observe(this.field);
+  }
+
+  /** Of everything right of the hosts' names, with cells of this width. */
+  #width(cell) {
+    const all = this.keyed.reduce((sum, operator) => sum + operator.shards, 0);
+    return this.others.length * COUNTS + all * cell + this.#gap * this.keyed.length;
+  }
+
+  /** Where operators are many there is no room for their names: they are told when pointed at. */
+  get #dense() {
+    return this.keyed.length > MOST_NAMED;
+  }
+
+  get #gap() {
+    return this.#dense ? DENSE_GAP : GAP;
   }
 
   #layout() {
     const width = this.field.clientWidth;
     if (width <= 0 || width === this.width) return;
     this.width = width;
-    const counts = this.others.length * 64;
-    const all = this.keyed.reduce((sum, operator) => sum + operator.shards, 0);
-    // Where operators are many there is no room for their names: they are told when pointed at.
-    const dense = this.keyed.length > MOST_NAMED;
-    const room = width - LABEL - counts - (dense ? DENSE_GAP : GAP) * this.keyed.length;
-    const cell = Math.min(16, Math.floor(room / Math.max(1, all)));
-    this.stacked = cell < 7;
-    this.field.classList.toggle("dense", dense && !this.stacked);
-    this.#build(this.stacked ? (operator) => Math.max(4, Math.min(16, Math.floor((width - (width < 500 ? 84 : LABEL)) / operator.shards))) : () => cell);
+    const shards = this.keyed.reduce((sum, operator) => sum + operator.shards, 0);
+    const cell = Math.min(16, Math.floor((width - LABEL - this.#width(0)) / Math.max(1, shards)));
+    this.stacked = cell < 7 || (width < NARROW && cell < 16);
+    this.field.classList.toggle("dense", this.#dense && !this.stacked);
+    this.#build(this.stacked ? (operator) => Math.max(4, Math.min(16, Math.floor((width - (width < NARROW ? 84 : LABEL)) / operator.shards))) : () => cell);
     if (this.#frame) this.show(this.#frame, "still");
   }
 
@@ -183,7 +199,7 @@ export class HeatMap {
       step.style.setProperty("--heat", heat);
       return step;
     });
-    const words = known ? ["0 ", ...steps, ` ${rate(most)}`] : [h("i", { class: "step unknown" }), " a shard is here (this journal has no rates per shard)"];
+    const words = known ? ["0 ", ...steps, ` ${rate(most)} over ${duration(frame.rates_over_s)}`] : [h("i", { class: "step unknown" }), " a shard is here (this journal has no rates per shard)"];
     this.scale.replaceChildren(...(this.keyed.length ? words : ["No operator is keyed: replicas per host."]));
     const said = [];
     if (frame.moves.length) said.push(`${count(frame.moves.length, "shard")} moved: ${moves(frame.moves)}`);

@@ -179,6 +179,16 @@ export class Run extends EventTarget {
     return rowOf(series, at);
   }
 
+  /** The last value of a column that is not unknown, at or before a time; null if there is none. */
+  lastKnown(column, time_s) {
+    const { time_s: times = [], [column]: values = [] } = this.whole ?? {};
+    if (!times.length || times[0] > time_s + CLOSE_S) return null;
+    for (let at = lastUntil(times, time_s); at >= 0; at -= 1) {
+      if (values[at] !== null && values[at] !== undefined) return { value: values[at], time_s: times[at] };
+    }
+    return null;
+  }
+
   connect() {
     this.close();
     const source = api.events(this.id);

@@ -10,12 +10,20 @@ import { HeatMap } from "./heatmap.js";
 
 const FIGURES = [
   ["load", "Load", (row) => [rate(row.offered_per_s), row.capacity_per_s > 0 ? `${percent(row.offered_per_s / row.capacity_per_s)} of capacity` : ""]],
-  ["latency", "Latency", (row, { application: { slo } }) => [duration(row.latency_slo_s), `p${number(slo.percentile * 100)}; SLO ${duration(slo.latency_s)}`]],
+  ["latency", "Latency", latencyWords],
   ["backlog", "Backlog", (row) => [`${number(Math.round(row.backlog_rows ?? 0))} rows`, row.offered_per_s > 0 ? `${duration(row.backlog_rows / row.offered_per_s)} of load` : ""]],
   ["hosts", "Hosts", (row, { pool }) => [amount(row.hosts), pool ? `of ${number(pool.min_hosts)} to ${number(pool.max_hosts)}` : `${percent(row.utilisation)} busy`]],
   ["replicas", "Replicas", (row) => [amount(row.replicas), row.utilisation === null ? "" : `${percent(row.utilisation)} busy`]],
   ["cost", "Cost", (row) => [coreHours(row.core_h), row.static_core_h > 0 ? `${percent(Math.round((1 - row.core_h / row.static_core_h) * 100) / 100)} below static peak` : ""]],
 ];
+
+/** Of the rows that left last: in an interval that is shorter than a batch there may be none. */
+function latencyWords(row, { application: { slo } }, run) {
+  const last = run.lastKnown("latency_slo_s", row.time_s);
+  const ago_s = last ? row.time_s - last.time_s : 0;
+  const when = row.latency_slo_s === null && ago_s > 0 ? `, ${duration(ago_s)} ago` : "";
+  return [duration(row.latency_slo_s ?? last?.value), `p${number(slo.percentile * 100)}${when}; SLO ${duration(slo.latency_s)}`];
+}
 
 // What is not as usual is said at length, after the server's own sentence.
 const NOTICES = {
@@ -106,7 +114,8 @@ export class RunView {
     const every = duration(meta.interval_s);
     const waiting = h("p", { class: "loading" }, `Charts, hosts and decisions begin with the first interval, which takes ${every}.`);
     this.plots = h("div", { class: "charts" }, this.charts.map((chart) => chart.element));
-    this.body.replaceChildren(this.figures, this.dag.element, this.heat.element, waiting, this.plots, this.decisions.element);
+    this.pictures = h("div", { class: "pictures" }, this.dag.element, this.heat.element);
+    this.body.replaceChildren(this.figures, this.pictures, waiting, this.plots, this.decisions.element);
     this.body.hidden = false;
     this.waiting = waiting;
     this.#showPanels(this.run.begun);
@@ -171,11 +180,12 @@ export class RunView {
   #showFigures(row) {
     for (const [key, , words] of FIGURES) {
       const [value, more] = this.figures.querySelector(`[data-figure="${key}"]`).querySelectorAll("dd");
-      const [main, side] = words(row, this.run.meta);
+      const [main, side] = words(row, this.run.meta, this.run);
       say(value, main);
       say(more, side);
     }
-    const late = row.latency_slo_s > this.run.meta.application.slo.latency_s;
+    const latency_s = row.latency_slo_s ?? this.run.lastKnown("latency_slo_s", row.time_s)?.value;
+    const late = latency_s > this.run.meta.application.slo.latency_s;
     this.figures.querySelector('[data-figure="latency"]').classList.toggle("bad", late);
     this.figures.querySelector('[data-figure="cost"]').title = saving(row, this.run);
   }
