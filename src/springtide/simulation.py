@@ -14,6 +14,8 @@ from springtide.backends.simulator.backend import SimulatorBackend
 from springtide.backends.simulator.settings import SimulatorSettings
 from springtide.forecast.running.choosing import ForecastOf, Models, forecast_for
 from springtide.forecast.running.foresight import Foresight
+from springtide.journal.from_model import application_record, policy_record, pool_record
+from springtide.journal.records import RunRecord
 from springtide.loop import ControlLoop
 from springtide.model.allocation import Allocation, Pool
 from springtide.model.application import Application, Operator
@@ -61,6 +63,19 @@ class Simulation:
             loop.run(backend, Everyone((totals, *recorders)), backend.duration_s)
         summary = totals.summary(self._about(), backend.latency_of_run(), time.perf_counter() - began_s)
         return summary, totals.points
+
+    def record(self, created_at: datetime) -> RunRecord:
+        """What the run's journal begins with."""
+        return RunRecord(
+            created_at=created_at,
+            application=application_record(self.application),
+            policy=policy_record(self.policy_name, parameters_of(self.policy)),
+            interval_s=self.settings.interval_s,
+            step_s=self.settings.step_s,
+            trace=self.trace.name,
+            seed=self.seed,
+            pool=pool_record(self.pool),
+        )
 
     def _forecast(self, rows: FloatArray) -> AbstractContextManager[ForecastOf]:
         """What the policy wants to know of the future: nothing, a forecast, or the future itself."""

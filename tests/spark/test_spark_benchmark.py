@@ -8,8 +8,8 @@ from itertools import accumulate
 import numpy as np
 import pytest
 
+from springtide.benchmarks.figures import Bar, figure
 from springtide.benchmarks.spark.batches import Batch, Disturbance, Pause, pauses, rows_per_s, settled
-from springtide.benchmarks.spark.figures import Bar, figure
 from springtide.benchmarks.spark.homes import Homes
 from springtide.benchmarks.spark.measuring import Report, measure, table
 from springtide.benchmarks.spark.pauses import ONE_SHARD, REGROUPED, RESTART, figures

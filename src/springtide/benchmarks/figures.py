@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
 
 from springtide.errors import require
 
@@ -60,3 +62,26 @@ def figure(case: str, what: str, unit: str, samples: Sequence[float], bar: Bar |
         bar=bar,
         met=None if bar is None else bar.met(value),
     )
+
+
+def figures_table(title: str, figures: Sequence[Figure], failed: Mapping[str, str] | None = None) -> Table:
+    """One row for each figure: the median of n samples, and between what the middle half of them lie."""
+    found = Table(title=title, box=SIMPLE_HEAD, pad_edge=False)
+    found.add_column("figure")
+    for column in ("median", "middle half", "n", "bar"):
+        found.add_column(column, justify="right", no_wrap=True)
+    for case in dict.fromkeys(f.case for f in figures):
+        found.add_section()
+        found.add_row(f"[bold]{case}[/bold]")
+        for f in (f for f in figures if f.case == case):
+            spread = f"{_short(f.low)} to {_short(f.high)}" if len(f.samples) > 1 else ""
+            bar = "" if f.bar is None else f"{f.bar} {'met' if f.met else 'missed'}"
+            found.add_row(f.what, f"{_short(f.value)} {f.unit}", spread, str(len(f.samples)), bar)
+    for case, why in (failed or {}).items():
+        found.add_section()
+        found.add_row(f"[bold]{case}[/bold]: failed: {why}")
+    return found
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2f}"

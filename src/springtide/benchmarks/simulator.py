@@ -21,6 +21,7 @@ import msgspec
 from rich.table import Table
 
 from springtide.backends.simulator.settings import SimulatorSettings
+from springtide.benchmarks.machine import machine
 from springtide.model.allocation import HostType, Pool
 from springtide.model.application import Application, Edge, KeyDistribution, Operator
 from springtide.plan.registry import make_policy
@@ -95,7 +96,7 @@ def measure(*, quick: bool = False, say: Callable[[str], None] = print) -> Repor
     hours = [r for r in results if r.case.name.startswith("hour")]
     within = day <= DAY_BAR_S and all(r.wall_s <= HOUR_BAR_S and r.peak_memory_bytes <= HOUR_BAR_BYTES for r in hours)
     return Report(
-        machine=_machine(),
+        machine=machine(),
         python=platform.python_version(),
         compile_s=compile_s,
         results=results,
@@ -186,16 +187,6 @@ def _in_own_process(case: Case) -> Result:
     command = [sys.executable, "-m", "springtide.benchmarks.simulator"]
     done = subprocess.run(command, input=msgspec.json.encode(case), stdout=subprocess.PIPE, check=True)
     return msgspec.json.decode(done.stdout, type=Result)
-
-
-def _machine() -> str:
-    model = platform.processor() or platform.machine()
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as info:
-            model = next((line.split(":", 1)[1].strip() for line in info if line.startswith("model name")), model)
-    except OSError:
-        pass  # not Linux: the architecture's name has to do
-    return f"{model}, {os.cpu_count()} cores"
 
 
 def table(report: Report) -> Table:

@@ -20,13 +20,10 @@ from springtide.cli.results import Output, check_plot_path, draw, show
 from springtide.config import ApplicationFile, build, read_application
 from springtide.errors import SpringtideError
 from springtide.forecast.running.choosing import Models
-from springtide.journal.from_model import application_record, policy_record, pool_record
-from springtide.journal.records import RunRecord
 from springtide.journal.writing import JournalWriter
 from springtide.model.allocation import Pool
 from springtide.model.observation import Observation
 from springtide.model.protocols import Recorder
-from springtide.plan.parameters import parameters_of
 from springtide.plan.registry import make_policy
 from springtide.report.summary import Point, RunSummary
 from springtide.report.units import count
@@ -141,7 +138,7 @@ def run_all(simulations: list[Simulation], journal: Path | None = None) -> list[
                 recorders: list[Recorder] = [_Bar(progress, simulation)]
                 writer = None
                 if journal is not None:
-                    writer = stack.enter_context(_open_journal(journal, simulation))
+                    writer = stack.enter_context(JournalWriter(journal, simulation.record(datetime.now(UTC))))
                     recorders.append(writer)
                 summary, points = simulation.run(recorders)
                 if writer is not None:
@@ -155,21 +152,6 @@ def compile_once() -> None:
     if not is_compiled():
         typer.echo("Compiling the simulator: this happens once and takes 15 to 25 s.", err=True)
         compile_simulator()
-
-
-def _open_journal(path: Path, simulation: Simulation) -> JournalWriter:
-
-    run = RunRecord(
-        created_at=datetime.now(UTC),
-        application=application_record(simulation.application),
-        policy=policy_record(simulation.policy_name, parameters_of(simulation.policy)),
-        interval_s=simulation.settings.interval_s,
-        step_s=simulation.settings.step_s,
-        trace=simulation.trace.name,
-        seed=simulation.seed,
-        pool=pool_record(simulation.pool),
-    )
-    return JournalWriter(path, run)
 
 
 class _Bar:

@@ -20,6 +20,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Group
 from rich.table import Table
 
+from springtide.benchmarks.machine import machine
 from springtide.benchmarks.policies.running import Case, Result
 from springtide.benchmarks.policies.world import Size
 from springtide.errors import SpringtideError, nearest
@@ -78,7 +79,7 @@ def measure(names: Sequence[str] = (), *, quick: bool = False, say: Callable[[st
             small, large = found[len(cases) : len(cases) + len(by_hosts)], found[len(cases) + len(by_hosts) :]
             growth += [_growth("hosts", HOSTS, small), _growth("shards", SHARDS, large)]
     return Report(
-        machine=_machine(),
+        machine=machine(),
         python=platform.python_version(),
         load=load,
         quick=quick,
@@ -128,10 +129,6 @@ def _in_own_process(cases: Sequence[Case]) -> list[Result]:
     command = [sys.executable, "-m", "springtide.benchmarks.policies.running"]
     done = subprocess.run(command, input=msgspec.json.encode(list(cases)), stdout=subprocess.PIPE, check=True)
     return msgspec.json.decode(done.stdout, type=list[Result])
-
-
-def _machine() -> str:
-    return f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores"
 
 
 def table(report: Report) -> Group:

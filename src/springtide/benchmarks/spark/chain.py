@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from springtide.backends.spark.application import Application, Save
 from springtide.backends.spark.scaling import Scaling
+from springtide.benchmarks.figures import Bar, Figure, figure
 from springtide.benchmarks.spark.bed import Bed, watched
-from springtide.benchmarks.spark.figures import Bar, Figure, figure
 from springtide.errors import SpringtideError
 from springtide.model.application import KeyDistribution
 from springtide.workload.generators import constant

@@ -14,9 +14,9 @@ from pyspark.sql import DataFrame, SparkSession
 from springtide.backends.spark.application import Application, Save
 from springtide.backends.spark.controlled import Silent
 from springtide.backends.spark.scaling import Scaling
+from springtide.benchmarks.figures import Bar, Figure, figure
 from springtide.benchmarks.spark.batches import rows_per_s
 from springtide.benchmarks.spark.bed import Bed, Watched, watched
-from springtide.benchmarks.spark.figures import Bar, Figure, figure
 from springtide.loop import ControlLoop
 from springtide.model.application import KeyDistribution
 from springtide.plan.guards.dry_run import DryRun

@@ -17,9 +17,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from springtide.backends.spark.application import Application, Save
 from springtide.backends.spark.scaling import Scaling
+from springtide.benchmarks.figures import Bar, Figure, figure
 from springtide.benchmarks.spark.batches import Disturbance, Pause, pauses
 from springtide.benchmarks.spark.bed import Bed, Watched, watched
-from springtide.benchmarks.spark.figures import Bar, Figure, figure
 from springtide.benchmarks.spark.homes import Homes
 from springtide.execute.diff import actions
 from springtide.model.allocation import Allocation, new_host_names

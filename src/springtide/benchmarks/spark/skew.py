@@ -25,8 +25,8 @@ from pyspark.sql.streaming.state import GroupState
 
 from springtide.backends.spark.application import Application, Save
 from springtide.backends.spark.scaling import Scaling
+from springtide.benchmarks.figures import Figure, figure
 from springtide.benchmarks.spark.bed import Bed, Watched, watched
-from springtide.benchmarks.spark.figures import Figure, figure
 from springtide.errors import SpringtideError
 from springtide.execute.diff import actions
 from springtide.model.allocation import OperatorAllocation
