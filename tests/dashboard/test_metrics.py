@@ -92,6 +92,14 @@ def test_late_intervals_are_counted_and_a_pause_is_seen(live: Path) -> None:
     assert value(samples, "springtide_paused") == 1
 
 
+def test_latency_is_that_of_the_rows_that_left_last(live: Path) -> None:
+    append(live, observation_line(3, latency_s=7.0), observation_line(4, rows=0.0))
+    samples = scraped(live)
+    assert value(samples, "springtide_offered_rows_per_second", source="source") == 0.0
+    assert value(samples, "springtide_latency_slo_seconds") == pytest.approx(7.0)
+    assert value(samples, "springtide_latency_seconds", quantile="0.9") == pytest.approx(7.0)
+
+
 def test_two_runs_are_told_apart_and_one_that_has_not_begun_says_so(live: Path, tmp_path: Path) -> None:
     samples = scraped(live, live, tmp_path / "later.jsonl")
     assert {dict(labels)["run"] for name, labels in samples if name == "springtide_intervals_total"} == {"0", "1"}

@@ -95,6 +95,7 @@ class Index:
         self.ahead: list[ForecastPart] = []  # the last decision's forecast
         self.work: Work | None = None
         self.hosts_by_state: Counter[str] = Counter()
+        self.left_at: int | None = None  # the newest row in whose interval rows left the application
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -192,6 +193,7 @@ class Index:
         running = [host for host in seen.hosts if host.state == "running"]
         per_row, latency = self.work.core_s_per_row, seen.latency
         any_left = (latency.rows or 0.0) > 0
+        self.left_at = len(self.rows) if any_left else self.left_at
         return (
             seen.end_s,
             seen.start_s,

@@ -95,7 +95,7 @@ def _totals(index: Index) -> Iterator[Sample]:
 
 def _newest(run: Watched, newest: ObservationRecord) -> Iterator[Sample]:
     """What holds for the whole run, in its newest interval."""
-    index, seconds, latency = run.journal.index, newest.end_s - newest.start_s, newest.latency
+    index, seconds = run.journal.index, newest.end_s - newest.start_s
     yield Sample("springtide_run_time_seconds", newest.time_s)
     for source in newest.sources:
         yield Sample(
@@ -104,20 +104,28 @@ def _newest(run: Watched, newest: ObservationRecord) -> Iterator[Sample]:
     for name, column in (
         ("springtide_capacity_rows_per_second", "capacity_per_s"),
         ("springtide_backlog_rows", "backlog_rows"),
-        ("springtide_latency_slo_seconds", "latency_slo_s"),
-        ("springtide_late_rows_ratio", "late_share"),
     ):
         yield Sample(name, float(index.rows[column][-1]))
     for bound, rate in zip(("mean", "low", "high"), foreseen(index.ahead, 0), strict=True):
         yield Sample("springtide_forecast_rows_per_second", rate, (bound,))
-    if latency.rows:
-        quantiles = {"0.1": latency.p10_s, "0.5": latency.p50_s, "0.9": latency.p90_s, "0.99": latency.p99_s}
-        for quantile, value in quantiles.items():
-            yield Sample("springtide_latency_seconds", value, (quantile,))
+    yield from _latency(run)
     for state in _HOST_STATES:
         yield Sample("springtide_hosts", index.hosts_by_state[state], (state,))
     yield Sample("springtide_static_core_seconds", 3600 * float(static_core_h(index)[-1]))
     yield Sample("springtide_oracle_core_seconds", 3600 * float(oracle_core_h(index, run.best)[-1]))
+
+
+def _latency(run: Watched) -> Iterator[Sample]:
+    """Of the rows that left last: an alert must not go out because no batch has ended for a moment."""
+    index = run.journal.index
+    if index.left_at is None:
+        return
+    yield Sample("springtide_latency_slo_seconds", float(index.rows["latency_slo_s"][index.left_at]))
+    yield Sample("springtide_late_rows_ratio", float(index.rows["late_share"][index.left_at]))
+    latency = run.journal.observation(index.left_at).latency
+    quantiles = {"0.1": latency.p10_s, "0.5": latency.p50_s, "0.9": latency.p90_s, "0.99": latency.p99_s}
+    for quantile, value in quantiles.items():
+        yield Sample("springtide_latency_seconds", value, (quantile,))
 
 
 def _operator(index: Index, newest: ObservationRecord, load: OperatorLoadRecord) -> Iterator[Sample]:
