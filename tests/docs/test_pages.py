@@ -137,10 +137,14 @@ def test_what_a_page_says_of_live_spark_comes_true(page: Path, folder: Path) -> 
 def test_every_command_of_a_page_is_one_that_springtide_understands(page: Path) -> None:
     """Also those that cannot be run here, or take too long: names and options exist, and no argument is missing."""
     typed = [command.typed for block in blocks(page) if block.language == "console" for command in block.commands()]
-    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL).replace("\\\n", " ")
-    typed += re.findall(r"^    (springtide .+)$", text, flags=re.MULTILINE)
     for arguments in (found for line in typed for found in springtide_commands(line)):
         assert understood(arguments), f"{NAMES[page]}: springtide {' '.join(arguments)}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES.get)
+def test_every_command_of_a_page_stands_in_a_block_that_is_run_or_says_why_not(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    assert re.findall(r"^    (?:\$ |springtide |make ).*$", text, flags=re.MULTILINE) == []
 
 
 def understood(arguments: list[str]) -> bool:
