@@ -36,6 +36,7 @@ test-all: test test-slow ## both, and the benchmarks checked against their bars 
 	@$(BIN)/springtide bench simulator --check
 	@$(BIN)/springtide bench policies --check
 	@$(BIN)/springtide bench forecasts --check
+	@$(BIN)/springtide bench dashboard --check
 	@$(BIN)/springtide bench spark --check
 
 lint: setup      ## style, types and layers
@@ -44,10 +45,11 @@ lint: setup      ## style, types and layers
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: jdk setup ## how fast simulator, policies and forecasts are on this machine, and what changes cost on live Spark (an hour)
+bench: jdk setup ## how fast simulator, policies, forecasts and dashboard are on this machine, and what changes cost on live Spark (an hour)
 	@$(BIN)/springtide bench simulator
 	@$(BIN)/springtide bench policies
 	@$(BIN)/springtide bench forecasts
+	@$(BIN)/springtide bench dashboard
 	@$(BIN)/springtide bench spark
 
 clean:           ## remove what make made

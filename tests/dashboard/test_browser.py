@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 from browser import Recording, Served, chromium, serve, shard_hosts, springtide, write
+from journals import write_week
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 pytestmark = pytest.mark.slow
@@ -390,6 +392,19 @@ def test_a_long_run_is_thinned_out_but_its_figures_are_not(visit, serving, tmp_p
     expect(page.locator(".decision").first).to_have_attribute("aria-current", "true")
     page.get_by_role("button", name="Back to the newest").click()
     expect(page.locator(".decision").first).to_have_attribute("data-interval", "1499")
+
+
+def test_a_week_is_drawn_soon_after_it_is_asked_for(visit, serving, tmp_path):
+    dashboard = serving(write_week(tmp_path / "week.jsonl"))
+    began_s = time.perf_counter()
+    page = visit(dashboard.address)
+    at_interval(page, 19_999)
+    drawn = page.locator("[data-chart=load] canvas")
+    assert drawn.evaluate(COLOURED) > 100
+    took_s = time.perf_counter() - began_s
+    print(f"{took_s:.2f} s from the address to the charts")
+    expect(page.locator("[data-figure=load] dd").first).to_have_text(re.compile("rows/s$"))
+    assert took_s < 5 * 2.0  # by the clock on the wall: others may be busy on this machine
 
 
 @pytest.mark.parametrize("size", [LAPTOP, PHONE], ids=["laptop", "phone"])

@@ -117,3 +117,4 @@ def _made(folder: Path) -> None:
 def _name_files(picture: Path, journal: Path) -> None:
     typer.echo(f"\nThe picture:            {picture}")
     typer.echo(f"What was decided, why:  springtide explain {journal} --changes")
+    typer.echo(f"All of it in a browser: springtide dashboard {journal}")

@@ -9,24 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from springtide.dashboard.cheapest import Cheapest
-from springtide.dashboard.index import Index, foreseen
+from springtide.dashboard.index import FIGURES, Index, foreseen
 from springtide.model.observation import FloatArray
 
 MOST_POINTS = 5000
-_MEANS = (
-    "offered_per_s",
-    "forecast_per_s",
-    "forecast_low_per_s",
-    "forecast_high_per_s",
-    "capacity_per_s",
-    "backlog_rows",
-    "latency_p50_s",
-    "latency_p99_s",
-    "hosts",
-    "replicas",
-    "utilisation",
-    "late_share",
-)
+_LASTS = ("time_s", "core_h")
+_PEAKS = ("latency_slo_s", "changed")
+_NOT_SHOWN = ("start_s", "cores", "core_s_per_row")
+_MEANS = tuple(name for name in FIGURES if name not in (*_LASTS, *_PEAKS, *_NOT_SHOWN))
 
 
 def series(
@@ -41,12 +31,10 @@ def series(
     def rows(name: str) -> FloatArray:
         return index.rows[name][first:last]
 
-    columns: dict[str, FloatArray] = {"time_s": lasts(rows("time_s"), starts)}
+    columns: dict[str, FloatArray] = {name: lasts(rows(name), starts) for name in _LASTS}
     columns |= {name: means(rows(name), starts) for name in _MEANS}
+    columns |= {name: peaks(rows(name), starts) for name in _PEAKS}
     columns["offered_max_per_s"] = peaks(rows("offered_per_s"), starts)
-    columns["latency_slo_s"] = peaks(rows("latency_slo_s"), starts)
-    columns["changed"] = peaks(rows("changed"), starts)
-    columns["core_h"] = lasts(rows("core_h"), starts)
     columns["static_core_h"] = lasts(static_core_h(index)[first:last], starts)
     columns["oracle_core_h"] = lasts(oracle_core_h(index, best)[first:last], starts)
     found: dict[str, Any] = {name: column.tolist() for name, column in columns.items()}
@@ -56,8 +44,7 @@ def series(
 
 def newest_row(index: Index, best: Cheapest | None, row: int) -> dict[str, Any]:
     """One row of the series, as scalars."""
-    figures: dict[str, Any] = {"time_s": float(index.rows["time_s"][row])}
-    figures |= {name: float(index.rows[name][row]) for name in (*_MEANS, "latency_slo_s", "core_h")}
+    figures: dict[str, Any] = {name: float(index.rows[name][row]) for name in (*_LASTS, *_MEANS, *_PEAKS)}
     figures["offered_max_per_s"] = figures["offered_per_s"]
     figures["static_core_h"] = float(static_core_h(index)[row])
     figures["oracle_core_h"] = float(oracle_core_h(index, best)[row])
