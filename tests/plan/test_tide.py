@@ -73,6 +73,20 @@ class TestSize:
         assert hosts(4) == 4
         assert hosts(50) == 2
 
+    def test_a_change_promises_what_the_hosts_that_run_will_have_to_do(self) -> None:
+        """5 cores of work on 8; a host takes as long to start as an interval lasts, and leaves at once."""
+        work = {"parse": 2.0, "count": 3.0}
+        released, _ = decided(foreseen(view(APP, on(6), work, pool=POOL), [1.0] * 40))
+        added, _ = decided(foreseen(view(APP, on(2), work, pool=POOL), [1.0, 1.0, 2.5] + [2.5] * 30))
+        assert (len(released.planned.hosts), len(added.planned.hosts) > 2) == (2, True)
+        assert released.expected.utilisation == pytest.approx(5 / 8)
+        assert added.expected.utilisation == pytest.approx(5 / 8)
+        quick = replace(POOL, host=HostType(cores=4, start_s=0.0))
+        helped, _ = decided(foreseen(view(APP, on(2), work, pool=quick), [2.0] * 40))
+        assert helped.expected.utilisation == pytest.approx(10 / (4 * len(helped.planned.hosts)))
+        swamped, _ = decided(waiting(foreseen(view(APP, on(2), work, pool=POOL), [1.0] * 40), 400_000.0))
+        assert swamped.expected.utilisation == 1.0
+
     def test_a_backlog_is_worked_off_fast(self) -> None:
         calm = foreseen(view(APP, on(2), {"parse": 2.0, "count": 4.0}, pool=POOL), [1.0] * 40)
         assert len(decided(calm)[0].planned.hosts) == 2

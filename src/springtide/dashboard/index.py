@@ -157,22 +157,13 @@ class Index:
         assert self.run is not None
         assert self.work is not None
         row, self.end = len(self.rows), None
-        self.places.append(
-            (
-                self.whole_bytes,
-                length,
-                seen.interval,
-                row if seen.observed is not None else self._carried("observed_at"),
-                row if seen.requested is not None else self._carried("requested_at"),
-            )
-        )
+        self._observed_at = row if seen.observed is not None else self._observed_at
+        self._requested_at = row if seen.requested is not None else self._requested_at
+        if self._observed_at is None or self._requested_at is None:
+            raise DamagedJournal(f"line {self.lines + 1} is damaged (it leaves out an allocation that no earlier record has)")
+        self.places.append((self.whole_bytes, length, seen.interval, self._observed_at, self._requested_at))
         self._count(seen)
         self.rows.append(self._figures(seen))
-
-    def _carried(self, column: str) -> int:
-        if not len(self.places):
-            raise DamagedJournal(f"line {self.lines + 1} is damaged (it leaves out an allocation that no earlier record has)")
-        return int(self.places[column][-1])
 
     def _count(self, seen: ObservationPart) -> None:
         assert self.run is not None
@@ -229,6 +220,8 @@ class Index:
         self.controls.append(control)
 
     _last_decision = 0
+    _observed_at: int | None = None
+    _requested_at: int | None = None
 
 
 def foreseen(forecasts: Iterable[ForecastPart], step: int) -> tuple[float, float, float]:

@@ -27,15 +27,25 @@ class Table(Generic[Scalar]):
         self._at = {name: i for i, name in enumerate(self.names)}
         self._cells: NDArray[Any] = np.empty((_FIRST_ROWS, len(self.names)), dtype=dtype)
         self._rows = 0
+        self._new: list[Sequence[float]] = []  # put in its place when somebody looks: many rows at once cost a third
 
     def __len__(self) -> int:
-        return self._rows
+        return self._rows + len(self._new)
 
     def __getitem__(self, name: str) -> NDArray[Scalar]:
+        if self._new:
+            self._settle()
         return self._cells[: self._rows, self._at[name]]
 
     def append(self, row: Sequence[float]) -> None:
-        if self._rows == len(self._cells):
-            self._cells = np.concatenate([self._cells, np.empty_like(self._cells)])
-        self._cells[self._rows] = row
-        self._rows += 1
+        self._new.append(row)
+
+    def _settle(self) -> None:
+        rows = self._rows + len(self._new)
+        if rows > len(self._cells):
+            larger = np.empty((max(rows, 2 * len(self._cells)), len(self.names)), dtype=self._cells.dtype)
+            larger[: self._rows] = self._cells[: self._rows]
+            self._cells = larger
+        self._cells[self._rows : rows] = self._new
+        self._rows = rows
+        self._new.clear()

@@ -33,7 +33,7 @@ from springtide.model.decision import Decision, Expectation, WhyNot
 from springtide.model.observation import HostState
 from springtide.model.protocols import View
 from springtide.plan.horizon.lateness import USUAL_PART
-from springtide.plan.horizon.work import Work, coming_work
+from springtide.plan.horizon.work import Work, coming_work, overdue_core_s
 from springtide.plan.placement.counts import allocate, demand_cores, shard_weights
 from springtide.plan.placement.sharing import sharing_replicas, short_of_replicas
 from springtide.plan.tide.learning import TideMemory, grown, learned
@@ -88,7 +88,7 @@ class Tide:
         decision = Decision(
             planned=planned,
             reason=why,
-            expected=Expectation() if changed else _expected(view, memory, work),
+            expected=_expected(view, planned, memory, work),
             why_not=why_not,
         )
         stops = replace(memory.stops, changes=memory.stops.changes + changed)
@@ -130,12 +130,17 @@ def _load(view: View, memory: TideMemory, work: Work, hosts: int, delay: int) ->
     return f"{work.now:.1f} cores of work now, perhaps {foreseen:.1f} soon; {some}"
 
 
-def _expected(view: View, memory: TideMemory, work: Work) -> Expectation:
-    """How busy the busiest host will be, if what is there is there to stay."""
-    if view.observation.observed != view.requested:
+def _expected(view: View, planned: Allocation, memory: TideMemory, work: Work) -> Expectation:
+    """How busy the busiest host will be in the next interval: what waits is worked off too, by hosts that run, stay, or start
+    within it."""
+    interval_s, host = view.observation.interval_s, view.pool.host
+    staying = sum(seen.name in planned.hosts for seen in view.observation.running_hosts)
+    started = (len(planned.hosts) - staying) * max(0.0, 1.0 - host.start_s / interval_s)
+    cores = (staying + started) * host.cores
+    if cores <= 0:
         return Expectation()
-    cores = len(view.requested.hosts) * view.pool.host.cores
-    return Expectation(utilisation=min(1.0, float(work.middle[0]) * memory.unevenness / cores))
+    asked = float(work.middle[0]) + overdue_core_s(view, 0.0) / interval_s
+    return Expectation(utilisation=min(1.0, asked * memory.unevenness / cores))
 
 
 def _saturated(view: View) -> list[str]:
