@@ -280,12 +280,12 @@ def test_a_viewer_that_does_not_read_loses_the_oldest_and_holds_up_nobody(tmp_pa
 
 def test_the_oracle_is_worked_out_in_the_background(live: Path) -> None:
     async def story() -> None:
-        run = watched(live)
+        run = Watched(0, FollowedJournal(live), oracle_after_s=0.0)
+        viewer = run.events()
+        await anext(viewer)  # its status
         await run.look()
-        for _ in range(500):
-            if run.best is not None:
-                break
-            await asyncio.sleep(0.01)
+        while b"event: oracle" not in await anext(viewer):
+            pass
         assert run.best is not None
         assert len(run.best.core_h) == 3
         worked_out = run.best

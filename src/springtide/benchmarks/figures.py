@@ -84,4 +84,4 @@ def figures_table(title: str, figures: Sequence[Figure], failed: Mapping[str, st
 
 
 def _short(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2f}"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2f}" if abs(value) >= 0.1 or not value else f"{value:.2g}"

@@ -14,7 +14,6 @@ from springtide.dashboard.parts import PoolPart
 from springtide.model.allocation import HostType, Pool
 from springtide.model.application import SLO
 from springtide.model.observation import FloatArray
-from springtide.plan.policies.oracle import Oracle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -64,6 +63,9 @@ def came(index: Index) -> Came | None:
 
 def cheapest(came: Came) -> Cheapest:
     """The cheapest way through what came, and what it would have cost."""
+    # It takes a moment to import, which somebody who opens a journal need not wait for.
+    from springtide.plan.policies.oracle import Oracle  # noqa: PLC0415
+
     path = Oracle().way(came.demand_cores, came.pool, came.slo, came.lasted_s, came.hosts)
     steps = np.diff(path, prepend=min(max(came.hosts, came.pool.min_hosts), came.pool.max_hosts))
     host = came.pool.host

@@ -94,7 +94,7 @@ class Index:
         self.totals = Totals()
         self.ahead: list[ForecastPart] = []  # the last decision's forecast
         self.work: Work | None = None
-        self.hosts_by_state: Counter[str] = Counter()
+        self.hosts: list[HostLoad] = []  # of the newest interval
         self.left_at: int | None = None  # the newest row in whose interval rows left the application
 
     def __len__(self) -> int:
@@ -173,7 +173,7 @@ class Index:
         totals.late_intervals += (seen.latency.slo_s or 0.0) > self.run.application.slo.latency_s
         for done in seen.reconfigurations:
             totals.reconfigurations[done.kind] += done.count
-        self.hosts_by_state = Counter(host.state for host in seen.hosts)
+        self.hosts = seen.hosts
 
     def _figures(self, seen: ObservationPart) -> tuple[float, ...]:
         """The row of an interval, in the order of `FIGURES`."""
@@ -181,27 +181,30 @@ class Index:
         seconds = seen.end_s - seen.start_s
         source_rows = {source.name: source.rows or 0.0 for source in seen.sources}
         self.work.then(seen.operators, source_rows)
-        running = [host for host in seen.hosts if host.state == "running"]
         per_row, latency = self.work.core_s_per_row, seen.latency
         any_left = (latency.rows or 0.0) > 0
         self.left_at = len(self.rows) if any_left else self.left_at
+        hosts, backlog_rows, replicas = HostSums(seen.hosts), 0.0, 0
+        for operator in seen.operators:
+            backlog_rows += operator.backlog_rows or 0.0
+            replicas += operator.replicas
         return (
             seen.end_s,
             seen.start_s,
             sum(source_rows.values()) / seconds,
             *foreseen(self.ahead, 0),
-            sum(host.cores for host in running) / per_row if per_row > 0 else math.nan,
-            sum(operator.backlog_rows or 0.0 for operator in seen.operators),
+            hosts.running_cores / per_row if per_row > 0 else math.nan,
+            backlog_rows,
             _or_nan(latency.p50_s) if any_left else math.nan,
             _or_nan(latency.slo_s) if any_left else math.nan,
             _or_nan(latency.p99_s) if any_left else math.nan,
             len(seen.hosts),
-            sum(operator.replicas for operator in seen.operators),
-            _mean_utilisation(running),
+            replicas,
+            hosts.mean_utilisation,
             self.totals.core_s / 3600,
             any(done.count for done in seen.reconfigurations),
             _or_nan(latency.violation_share) if any_left else math.nan,
-            sum(host.cores for host in seen.hosts),
+            hosts.cores,
             per_row,
         )
 
@@ -242,8 +245,21 @@ def _or_nan(value: Number) -> float:
     return math.nan if value is None else value
 
 
-def _mean_utilisation(running: list[HostLoad]) -> float:
-    return sum(host.utilisation or 0.0 for host in running) / len(running) if running else math.nan
+class HostSums:
+    """Over all hosts, and over those that run."""
+
+    __slots__ = ("cores", "mean_utilisation", "running_cores")
+
+    def __init__(self, hosts: Iterable[HostLoad]) -> None:
+        self.cores = self.running_cores = running = 0
+        utilisation = 0.0
+        for host in hosts:
+            self.cores += host.cores
+            if host.state == "running":
+                running += 1
+                self.running_cores += host.cores
+                utilisation += host.utilisation or 0.0
+        self.mean_utilisation = utilisation / running if running else math.nan
 
 
 def _is_of_another_kind(line: bytes) -> bool:

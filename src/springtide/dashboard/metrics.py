@@ -110,7 +110,7 @@ def _newest(run: Watched, newest: ObservationRecord) -> Iterator[Sample]:
         yield Sample("springtide_forecast_rows_per_second", rate, (bound,))
     yield from _latency(run)
     for state in _HOST_STATES:
-        yield Sample("springtide_hosts", index.hosts_by_state[state], (state,))
+        yield Sample("springtide_hosts", sum(host.state == state for host in index.hosts), (state,))
     yield Sample("springtide_static_core_seconds", 3600 * float(static_core_h(index)[-1]))
     yield Sample("springtide_oracle_core_seconds", 3600 * float(oracle_core_h(index, run.best)[-1]))
 

@@ -19,6 +19,7 @@ from springtide.dashboard.status import Status, status_of
 from springtide.journal.records import ObservationRecord
 
 POLL_S = 0.3
+ORACLE_FIRST_S = 2.0  # after the beginning: who has just opened a page is answered first
 ORACLE_S = 10.0  # between two looks at what the oracle would have paid
 _ORACLE_SHARE = 0.02  # of the time, at most, that is spent on the oracle
 _MOST_WAITING = 200  # events that a viewer may be behind, before the oldest are dropped
@@ -29,7 +30,13 @@ _KEPT_FRAMES = 64
 class Watched:
     """A followed journal, its status, and its viewers."""
 
-    def __init__(self, number: int, journal: FollowedJournal, clock_s: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        number: int,
+        journal: FollowedJournal,
+        clock_s: Callable[[], float] = time.time,
+        oracle_after_s: float = ORACLE_FIRST_S,
+    ) -> None:
         self.number = number
         self.journal = journal
         self.best: Cheapest | None = None
@@ -38,7 +45,7 @@ class Watched:
         self._told: Status | None = None
         self._frames: dict[int, bytes] = {}
         self._oracle: asyncio.Task[None] | None = None
-        self._oracle_due_s = 0.0
+        self._oracle_due_s = time.monotonic() + oracle_after_s
 
     @property
     def viewers(self) -> int:
@@ -139,6 +146,7 @@ class Watched:
         async def work_out() -> None:
             began_s = time.monotonic()
             self.best = await asyncio.to_thread(cheapest, what_came)
+            self._tell(event("oracle", {"intervals": len(self.best.core_h)}))
             now_s = time.monotonic()
             self._oracle_due_s = now_s + max(ORACLE_S, (now_s - began_s) / _ORACLE_SHARE)
 

@@ -1,6 +1,6 @@
 """Case `viewers`: what fifty viewers of a run take from its control loop.
 
-The loop turns four times a second, which is more than any live one, over a simulated application, and writes its journal. In
+The loop turns ten times a second, which is more than any live one, over a simulated application, and writes its journal. In
 some windows of the run a dashboard follows the journal, with fifty streams of events; in the others there is none. They take
 turns, and so does which of them is first. Every viewer must have seen every interval of its window.
 """
@@ -33,9 +33,10 @@ CASE = "viewers"
 VIEWERS = 50
 SLOWDOWN_BAR = Bar(limit=1.01)
 
-_PACE_S = 0.25
+_PACE_S = 0.1
 _FIRST = 40  # turns that are not counted: modules are imported, and memory is allocated
-_SETTLING = 4  # turns after a window's beginning that are not counted
+_SETTLING = 8  # turns after a window's beginning that are not counted
+_DRAWS = 2000
 _DAY = 86_400.0 / INTERVAL_S
 
 
@@ -58,7 +59,7 @@ class Watch:
 
 def measure(folder: Path, say: Callable[[str], None], *, quick: bool) -> list[Figure]:
     compile_simulator()
-    pairs, turns = (1, 20) if quick else (16, 48)
+    pairs, turns = (1, 30) if quick else (40, 60)
     windows = [
         Window(watched=watched, first=first + _SETTLING, last=first + turns)
         for pair in range(pairs)
@@ -159,10 +160,18 @@ def figures(windows: list[Window], took_s: list[float], observed_at_s: list[floa
         for i in range(window.first, window.last)
     ]
     ratios = [on / off for on, off in zip(turn_s[True], turn_s[False], strict=True)]
+    doubt = _standard_error_of_median(ratios)
     return [
         figure(CASE, "a turn of the loop, nobody watches", "ms", [1e3 * s for s in turn_s[False]]),
         figure(CASE, f"a turn of the loop, {VIEWERS} viewers", "ms", [1e3 * s for s in turn_s[True]]),
         figure(CASE, f"a turn of the loop, {VIEWERS} viewers / nobody", "x", ratios, SLOWDOWN_BAR),
+        figure(CASE, "standard error of that median", "x", [doubt]),
         figure(CASE, "the dashboard's share of one core", "%", [100 * watch.cpu_share for watch in watches]),
         figure(CASE, "from the observation to the last viewer", "s", delays_s),
     ]
+
+
+def _standard_error_of_median(samples: list[float]) -> float:
+    """How far the median of other samples like these would be from this one: by drawing from them again and again."""
+    drawn = np.random.default_rng(0).choice(samples, size=(_DRAWS, len(samples)))
+    return float(np.median(drawn, axis=1).std())

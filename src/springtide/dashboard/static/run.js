@@ -202,6 +202,8 @@ export class Run extends EventTarget {
     source.addEventListener("frame", (event) => this.#arrived(JSON.parse(event.data)));
     source.addEventListener("status", () => this.#changed());
     source.addEventListener("control", () => this.#changed());
+    // Of a run that goes on, what the oracle would have paid comes with the series from time to time.
+    source.addEventListener("oracle", () => this.meta?.status !== "running" && this.load());
   }
 
   close() {
