@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -233,10 +234,17 @@ def parsed(event: bytes) -> tuple[str, dict[str, Any]]:
     return fields["event"], {**json.loads(fields["data"]), "#": fields.get("id")}
 
 
+async def one_by_one(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The events of a stream; those that wait together come in one piece."""
+    async for piece in pieces:
+        for event in piece.split(b"\r\n\r\n")[:-1]:
+            yield event
+
+
 def test_a_viewer_is_told_how_it_is_and_then_everything_that_is_new(live: Path) -> None:
     async def story() -> None:
         run = watched(live)
-        events = run.events()
+        events = one_by_one(run.events())
 
         async def told() -> tuple[str, dict[str, Any]]:
             return parsed(await asyncio.wait_for(anext(events), 5))
@@ -265,7 +273,7 @@ def test_a_viewer_that_does_not_read_loses_the_oldest_and_holds_up_nobody(tmp_pa
 
     async def story() -> None:
         run = watched(path)
-        slow = run.events()
+        slow = one_by_one(run.events())
         await anext(slow)
         for i in range(300):
             append(path, observation_line(i))
@@ -281,7 +289,7 @@ def test_a_viewer_that_does_not_read_loses_the_oldest_and_holds_up_nobody(tmp_pa
 def test_the_oracle_is_worked_out_in_the_background(live: Path) -> None:
     async def story() -> None:
         run = Watched(0, FollowedJournal(live), oracle_after_s=0.0)
-        viewer = run.events()
+        viewer = one_by_one(run.events())
         await anext(viewer)  # its status
         await run.look()
         while b"event: oracle" not in await anext(viewer):

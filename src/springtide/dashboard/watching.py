@@ -108,8 +108,14 @@ class Watched:
             yield event("status", _said(status))
             if len(self.journal.index):
                 yield self._frame_event(len(self.journal.index) - 1, status)
-            while (said := await queue.get()) is not None:
-                yield said
+            said: bytes | None = b""
+            while said is not None:
+                waiting = [await queue.get()]
+                while not queue.empty():
+                    waiting.append(queue.get_nowait())
+                *told, said = waiting  # in one piece: sending is what costs
+                if everything := b"".join(one for one in (*told, said) if one is not None):
+                    yield everything
         finally:
             self._viewers.discard(queue)
 

@@ -1,4 +1,4 @@
-"""A simulated application in real time, and how long each turn of the control loop over it takes.
+"""A simulated application at a pace of its own, and how long each turn of the control loop over it takes.
 
 A turn is what the loop does between two waits: observe, compare, forecast, decide, apply, and write all of it down. Simulating
 the interval, which live Spark would do elsewhere, is done before the wait and does not count.
@@ -11,11 +11,13 @@ from collections.abc import Callable, Sequence
 
 from springtide.backends.simulator.backend import SimulatorBackend
 from springtide.model.action import Action
+from springtide.model.decision import Decision, Outcome
 from springtide.model.observation import Observation
+from springtide.model.protocols import Recorder
 
 
 class Paced:
-    """A backend and its clock: one interval of virtual time every `pace_s` of real time.
+    """A backend and its clock: one interval of virtual time every `pace_s` of real time, or as fast as can be.
 
     `between` is called before each wait with the number of turns done; what it takes is nobody's.
     """
@@ -24,9 +26,8 @@ class Paced:
         self._backend = backend
         self._pace_s = pace_s
         self._between = between
-        self._began_s = 0.0
+        self._began_s: float | None = None
         self.took_s: list[float] = []
-        self.observed_at_s: list[float] = []
 
     @property
     def clock(self) -> Paced:
@@ -36,17 +37,44 @@ class Paced:
         return self._backend.clock.now_s()
 
     def advance_to(self, time_s: float) -> None:
-        if self.observed_at_s:
+        if self._began_s is not None:
             self.took_s.append(time.perf_counter() - self._began_s)
         self._between(len(self.took_s))
         due_s = time.monotonic() + self._pace_s
         self._backend.clock.advance_to(time_s)
-        time.sleep(max(0.0, due_s - time.monotonic()))
+        if self._pace_s > 0:
+            time.sleep(max(0.0, due_s - time.monotonic()))
         self._began_s = time.perf_counter()
 
     def observe(self) -> Observation:
-        self.observed_at_s.append(time.time())
         return self._backend.observe()
 
     def apply(self, actions: Sequence[Action]) -> None:
         self._backend.apply(actions)
+
+
+class Seldom:
+    """A recorder that passes on one interval every `every_s`, whole, and remembers when."""
+
+    def __init__(self, recorder: Recorder, every_s: float) -> None:
+        self._recorder = recorder
+        self._every_s = every_s
+        self._due_s = 0.0
+        self._passes = False
+        self.written_at_s: dict[int, float] = {}
+
+    def observation(self, observation: Observation) -> None:
+        now_s = time.time()
+        self._passes = now_s >= self._due_s
+        if self._passes:
+            self._due_s = now_s + self._every_s
+            self.written_at_s[observation.index] = now_s
+            self._recorder.observation(observation)
+
+    def decision(self, observation: Observation, decision: Decision, actions: Sequence[Action]) -> None:
+        if self._passes:
+            self._recorder.decision(observation, decision, actions)
+
+    def outcome(self, outcome: Outcome, time_s: float) -> None:
+        if self._passes:
+            self._recorder.outcome(outcome, time_s)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -27,13 +28,13 @@ class Served:
         with urllib.request.urlopen(self.base + path, timeout=_ANSWERS_WITHIN_S) as answer:
             return bytes(answer.read())
 
-    def cpu_s(self) -> float:
-        """Seconds of a core that it has used so far; not a number where the machine does not tell."""
+    def times_s(self) -> tuple[float, float]:
+        """The time now, and the seconds of a core that it has used so far: not a number where the machine does not tell."""
         try:
             after_name = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
         except OSError:
-            return float("nan")
-        return (int(after_name[11]) + int(after_name[12])) / os.sysconf("SC_CLK_TCK")
+            return time.monotonic(), float("nan")
+        return time.monotonic(), (int(after_name[11]) + int(after_name[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
