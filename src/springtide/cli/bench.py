@@ -104,9 +104,9 @@ def dashboard(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="A shorter journal, few turns of the loop: to try it out.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Exit with code 1 when a figure misses its bar.")] = False,
-    case: Annotated[list[str] | None, typer.Option("--case", help="Only this one: opening, busy or resting.")] = None,
+    case: Annotated[list[str] | None, typer.Option("--case", help="Only this one: opening or viewers.")] = None,
 ) -> None:
-    """Measure how soon the journal of a week is open, and what 50 viewers take from the control loop: in some 13 minutes."""
+    """Measure how soon the journal of a week is open, and what 50 viewers take from the control loop: in some 12 minutes."""
     from springtide.benchmarks.dashboard.measuring import measure, table
 
     report = measure(case or (), quick=quick, say=lambda text: typer.echo(text, err=True))

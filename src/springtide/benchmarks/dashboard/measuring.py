@@ -1,4 +1,4 @@
-"""All cases, one after the other, in a folder that is gone afterwards."""
+"""Both cases, one after the other, in a folder that is gone afterwards."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Protocol
 
 from rich.table import Table
 
@@ -17,12 +16,7 @@ from springtide.benchmarks.figures import Figure, figures_table
 from springtide.benchmarks.machine import ended_politely, machine
 from springtide.errors import SpringtideError, nearest
 
-
-class Case(Protocol):
-    def __call__(self, folder: Path, say: Callable[[str], None], *, quick: bool) -> list[Figure]: ...
-
-
-CASES: dict[str, Case] = {opening.CASE: opening.measure, **watching.CASES}
+CASES = {opening.CASE: opening.measure, watching.CASE: watching.measure}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +32,7 @@ class Report:
 
 
 def measure(cases: Sequence[str] = (), *, quick: bool = False, say: Callable[[str], None] = print) -> Report:
-    """The cases of these names, or all of them."""
+    """The cases of these names, or both."""
     for name in cases:
         if name not in CASES:
             raise SpringtideError(f"there is no case {name!r}; {nearest(name, CASES)}")

@@ -21,7 +21,7 @@ class Served:
     """A dashboard that answers."""
 
     def __init__(self, process: subprocess.Popen[str], base: str) -> None:
-        self._process = process
+        self.process = process
         self.base = base
 
     def get(self, path: str) -> bytes:
@@ -31,7 +31,7 @@ class Served:
     def times_s(self) -> tuple[float, float]:
         """The time now, and the seconds of a core that it has used so far: not a number where the machine does not tell."""
         try:
-            after_name = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+            after_name = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         except OSError:
             return time.monotonic(), float("nan")
         return time.monotonic(), (int(after_name[11]) + int(after_name[12])) / os.sysconf("SC_CLK_TCK")

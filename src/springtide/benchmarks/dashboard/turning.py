@@ -1,7 +1,7 @@
-"""A simulated application at a pace of its own, and how long each turn of the control loop over it takes.
+"""A simulated application, and how long each turn of the control loop over it takes.
 
 A turn is what the loop does between two waits: observe, compare, forecast, decide, apply, and write all of it down. Simulating
-the interval, which live Spark would do elsewhere, is done before the wait and does not count.
+the interval, which live Spark would do elsewhere, does not count.
 """
 
 from __future__ import annotations
@@ -16,21 +16,20 @@ from springtide.model.observation import Observation
 from springtide.model.protocols import Recorder
 
 
-class Paced:
-    """A backend and its clock: one interval of virtual time every `pace_s` of real time, or as fast as can be.
+class Turning:
+    """A backend and its clock: one interval of virtual time after the other, without a rest.
 
-    `between` is called before each wait with the number of turns done; what it takes is nobody's.
+    `between` is called before each with the number of turns done; what it takes is nobody's.
     """
 
-    def __init__(self, backend: SimulatorBackend, pace_s: float, between: Callable[[int], None]) -> None:
+    def __init__(self, backend: SimulatorBackend, between: Callable[[int], None]) -> None:
         self._backend = backend
-        self._pace_s = pace_s
         self._between = between
         self._began_s: float | None = None
         self.took_s: list[float] = []
 
     @property
-    def clock(self) -> Paced:
+    def clock(self) -> Turning:
         return self
 
     def now_s(self) -> float:
@@ -40,10 +39,7 @@ class Paced:
         if self._began_s is not None:
             self.took_s.append(time.perf_counter() - self._began_s)
         self._between(len(self.took_s))
-        due_s = time.monotonic() + self._pace_s
         self._backend.clock.advance_to(time_s)
-        if self._pace_s > 0:
-            time.sleep(max(0.0, due_s - time.monotonic()))
         self._began_s = time.perf_counter()
 
     def observe(self) -> Observation:
