@@ -29,10 +29,10 @@ export function layers(application) {
 /** A layer of many is broken into several columns or rows. */
 const chunks = (names, size) => Array.from({ length: Math.ceil(names.length / size) }, (_, at) => names.slice(at * size, (at + 1) * size));
 
-/** What the graph takes from left to right, with its panel around it. */
+/** What the graph takes at least from left to right, with its panel around it. */
 function naturalWidth(found) {
   const columns = found.flatMap((layer) => chunks(layer, MOST_DOWN)).length;
-  return columns * NODE.width + (columns - 1) * 2 * GAP.along + PANEL;
+  return columns * NODE.narrow + (columns - 1) * GAP.along + PANEL;
 }
 
 function placed(found, width, sources) {

@@ -125,7 +125,7 @@ def _planned(view: View, hosts: int, load: str) -> tuple[Allocation, str]:
 
 def _load(view: View, memory: TideMemory, work: Work, hosts: int, delay: int) -> str:
     carries = hosts * view.pool.host.cores * memory.capacity
-    foreseen = float(work.cores[:, : delay + 1].max())
+    foreseen = float(work.likely[: delay + 1].max())  # that which hardly anybody believes in is weighed, but not told
     some = f"{hosts} host{'s carry' if hosts != 1 else ' carries'} {carries:.1f}"
     return f"{work.now:.1f} cores of work now, perhaps {foreseen:.1f} soon; {some}"
 
