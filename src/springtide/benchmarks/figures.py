@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -10,7 +10,7 @@ import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from springtide.errors import require
+from springtide.errors import SpringtideError, nearest, require
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +62,18 @@ def figure(case: str, what: str, unit: str, samples: Sequence[float], bar: Bar |
         bar=bar,
         met=None if bar is None else bar.met(value),
     )
+
+
+def chosen(names: Sequence[str], cases: Collection[str]) -> list[str]:
+    """The cases of these names, or all, in the order in which they are measured.
+
+    >>> chosen(["skew"], ["pauses", "skew"]), chosen([], ["pauses", "skew"])
+    (['skew'], ['pauses', 'skew'])
+    """
+    for name in names:
+        if name not in cases:
+            raise SpringtideError(f"there is no case {name!r}; {nearest(name, cases)}")
+    return [name for name in cases if not names or name in names]
 
 
 def figures_table(title: str, figures: Sequence[Figure], failed: Mapping[str, str] | None = None) -> Table:

@@ -108,14 +108,14 @@ class Watched:
             yield event("status", _said(status))
             if len(self.journal.index):
                 yield self._frame_event(len(self.journal.index) - 1, status)
-            said: bytes | None = b""
-            while said is not None:
+            goes_on = True
+            while goes_on:
                 waiting = [await queue.get()]
                 while not queue.empty():
                     waiting.append(queue.get_nowait())
-                *told, said = waiting  # in one piece: sending is what costs
-                if everything := b"".join(one for one in (*told, said) if one is not None):
-                    yield everything
+                goes_on = waiting[-1] is not None
+                if told := b"".join(one for one in waiting if one is not None):  # in one piece: sending is what costs
+                    yield told
         finally:
             self._viewers.discard(queue)
 

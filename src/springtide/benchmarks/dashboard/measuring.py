@@ -12,9 +12,8 @@ from tempfile import TemporaryDirectory
 from rich.table import Table
 
 from springtide.benchmarks.dashboard import opening, watching
-from springtide.benchmarks.figures import Figure, figures_table
+from springtide.benchmarks.figures import Figure, chosen, figures_table
 from springtide.benchmarks.machine import ended_politely, machine
-from springtide.errors import SpringtideError, nearest
 
 CASES = {opening.CASE: opening.measure, watching.CASE: watching.measure}
 
@@ -33,16 +32,13 @@ class Report:
 
 def measure(cases: Sequence[str] = (), *, quick: bool = False, say: Callable[[str], None] = print) -> Report:
     """The cases of these names, or both."""
-    for name in cases:
-        if name not in CASES:
-            raise SpringtideError(f"there is no case {name!r}; {nearest(name, CASES)}")
+    names = chosen(cases, CASES)
     figures: list[Figure] = []
     load: dict[str, float] = {}
     with ended_politely(), TemporaryDirectory(prefix="springtide-dashboard-") as folder:
-        for name, case in CASES.items():
-            if not cases or name in cases:
-                load[name] = os.getloadavg()[0]
-                figures += case(Path(folder), say, quick=quick)
+        for name in names:
+            load[name] = os.getloadavg()[0]
+            figures += CASES[name](Path(folder), say, quick=quick)
     return Report(
         machine=machine(),
         python=platform.python_version(),

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import pyspark
 from rich.table import Table
 
-from springtide.benchmarks.figures import Figure, figures_table
+from springtide.benchmarks.figures import Figure, chosen, figures_table
 from springtide.benchmarks.machine import ended_politely, machine
 from springtide.benchmarks.spark import chain, control, pauses, skew
 from springtide.benchmarks.spark.bed import CORES, EXECUTORS, MEMORY_MB, Bed, made_up
-from springtide.errors import SpringtideError, nearest
+from springtide.errors import SpringtideError
 
 CASES: dict[str, Callable[[Bed], list[Figure]]] = {
     pauses.CASE: pauses.measure,
@@ -42,22 +42,19 @@ class Report:
 
 def measure(cases: Sequence[str] = (), *, quick: bool = False, say: Callable[[str], None] = print) -> Report:
     """The cases of these names, or all of them."""
-    for name in cases:
-        if name not in CASES:
-            raise SpringtideError(f"there is no case {name!r}; {nearest(name, CASES)}")
+    names = chosen(cases, CASES)
     figures: list[Figure] = []
     load: dict[str, float] = {}
     failed: dict[str, str] = {}
     with ended_politely():
-        for name, case in CASES.items():
-            if not cases or name in cases:
-                load[name] = os.getloadavg()[0]
-                try:
-                    with made_up(name, say, quick=quick) as bed:
-                        figures += case(bed)
-                except SpringtideError as error:  # what the other cases have taken half an hour to find is not thrown away
-                    failed[name] = str(error)
-                    say(f"{name}: failed: {error}")
+        for name in names:
+            load[name] = os.getloadavg()[0]
+            try:
+                with made_up(name, say, quick=quick) as bed:
+                    figures += CASES[name](bed)
+            except SpringtideError as error:  # what the other cases have taken half an hour to find is not thrown away
+                failed[name] = str(error)
+                say(f"{name}: failed: {error}")
     return Report(
         machine=machine(),
         spark=pyspark.__version__,
