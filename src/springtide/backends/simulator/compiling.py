@@ -23,7 +23,7 @@ def _sources() -> list[Path]:
 
 
 def _cache_folder() -> Path:
-    # The place counts too: Numba also compares the files' times, so two copies of the same source would take turns
+    # The place counts too: older Numbas also compare the files' times, so two copies of the same source would take turns
     # in throwing away each other's code.
     digest = hashlib.sha256(f"{numba.__version__} {Path(__file__).parent}".encode())
     for source in _sources():
@@ -58,6 +58,5 @@ def _compiled(function: Callable[..., Any], inline: Literal["never", "always"]) 
 
 
 def is_compiled() -> bool:
-    """Whether an earlier run has left compiled code of this very source, as it was installed."""
-    compiled_at = [file.stat().st_mtime for file in Path(_FOLDER).glob("**/*.nbc")]
-    return bool(compiled_at) and min(compiled_at) > max(file.stat().st_mtime for file in _sources())
+    """Whether an earlier run has left compiled code of this very source: of its entry, which is compiled last."""
+    return any(Path(_FOLDER).glob("**/kernel.run_steps-*.nbc"))
