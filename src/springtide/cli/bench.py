@@ -106,7 +106,7 @@ def dashboard(
     check: Annotated[bool, typer.Option("--check", help="Exit with code 1 when a figure misses its bar.")] = False,
     case: Annotated[list[str] | None, typer.Option("--case", help="Only this one: opening or viewers.")] = None,
 ) -> None:
-    """Measure how soon the journal of a week is open, and what 50 viewers take from the control loop: in some 12 minutes."""
+    """Measure how soon the journal of a week is open, and what 50 viewers take from the control loop: in some ten minutes."""
     from springtide.benchmarks.dashboard.measuring import measure, table
 
     report = measure(case or (), quick=quick, say=lambda text: typer.echo(text, err=True))
