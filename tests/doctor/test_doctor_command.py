@@ -35,7 +35,7 @@ def test_a_machine_that_is_fine_has_a_line_for_each_check_and_code_0(app: typer.
     assert done.exit_code == 0, done.output
     *lines, verdict = done.output.splitlines()
     assert {entry.split()[0] for entry in lines} <= {"ok", "warning"}
-    for check in ("Python", "Java", "PySpark", "pandas", "memory", "cores", "disk", "folder", "open files", "ports", "torch"):
+    for check in ("Python", "Java", "PySpark", "pandas", "memory", "cores", "disk", "folder", "open files", "ports", "JAX"):
         assert sum(entry[9:].startswith(f"{check}: ") for entry in lines) == 1, check
     assert verdict.startswith(f"{len(lines)} checks: 0 problems")
 

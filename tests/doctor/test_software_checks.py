@@ -87,9 +87,9 @@ def test_pandas_must_be_a_late_2() -> None:
     assert_says(software.pandas(None), Level.PROBLEM, "pip install")
 
 
-def test_torch_may_be_missing() -> None:
-    assert_says(software.torch(None), Level.OK, "springtide[neural]")
-    assert software.torch("2.13.0+cpu").level is Level.OK
+def test_jax_may_be_missing() -> None:
+    assert_says(software.jax(None), Level.OK, "springtide[neural]")
+    assert_says(software.jax("0.10.2"), Level.OK, "0.10.2: neural forecasts can be trained")
 
 
 def test_python_is_new_enough() -> None:

@@ -185,13 +185,13 @@ class TestTable1:
         worst = prediction_page.sections(predicted("fluctuating", arima=1.0, bigru=1.1, auto=1.0))
         assert not claim(worst, "BiGRU errs less than ARIMA").holds
 
-    def test_without_torch_the_page_says_so(self):
+    def test_without_jax_the_page_says_so(self):
         missing = Finding(
             run=Run(paper="bgelasor", experiment="prediction", parameters={"load": "periodic", "model": "bigru"}),
-            found={"problem": "BiGRU needs torch: pip install 'springtide[neural]'"},
+            found={"problem": "BiGRU needs jax and optax: pip install 'springtide[neural]'"},
         )
         (section,) = prediction_page.sections([*predicted(arima=1.0, auto=0.9), missing])
-        assert "needs torch" in section.text
+        assert "needs jax" in section.text
         assert all("BiGRU" not in row[0] for table in section.tables for row in table.rows)
 
 
@@ -281,7 +281,6 @@ def test_runs_are_named_once_and_the_quick_ones_are_few():
 @pytest.fixture(scope="module")
 def quick():
     """Every finding of the quick variant."""
-    pytest.importorskip("torch")
     if any(loads.load_named(name).origin == loads.MADE_UP for name in ("periodic", "fluctuating")):
         pytest.skip("the paper's recordings are not at hand")
     outcomes = run_in_turn(STUDY.runs(quick=True), attempt, lambda _: None)
@@ -289,7 +288,7 @@ def quick():
     return outcomes
 
 
-@pytest.mark.slow
+@pytest.mark.full
 class TestQuickVariant:
     def test_every_claim_holds_or_says_why(self, quick):
         claims = [c for section in STUDY.sections(quick) for c in section.claims]

@@ -43,7 +43,7 @@ def examined(folder: str, executors: Executors) -> list[Finding]:
         machine.open_files(_open_files()),
         machine.loopback(),
         machine.dashboard_port(),
-        software.torch(_version("torch")),
+        software.jax(_version("jax")),
     ]
 
 

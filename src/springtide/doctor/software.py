@@ -126,18 +126,16 @@ def pandas(version: str | None) -> Finding:
     return ok("pandas", version)
 
 
-def torch(version: str | None) -> Finding:
-    """Torch is an extra: only neural forecasts need it."""
+def jax(version: str | None) -> Finding:
+    """JAX is an extra: only the training of neural forecasts needs it."""
     if version is None:
-        return ok(
-            "torch", "not installed: forecasts are made without neural models (`pip install 'springtide[neural]'` adds them)"
-        )
-    return ok("torch", f"{version}: neural forecasts can be trained")
+        return ok("JAX", "not installed: neural forecasts cannot be trained (`pip install 'springtide[neural]'` adds it)")
+    return ok("JAX", f"{version}: neural forecasts can be trained")
 
 
 def numbers(version: str) -> tuple[int, ...]:
     """
-    >>> numbers("4.3.0"), numbers("3.0.0rc1"), numbers("2.13.0+cpu")
+    >>> numbers("4.3.0"), numbers("3.0.0rc1"), numbers("2.3.0+local")
     ((4, 3, 0), (3, 0, 0), (2, 13, 0))
     """
     return tuple(int(part) for part in re.match(r"[\d.]*", version).group().split(".") if part)  # type: ignore[union-attr]

@@ -21,8 +21,6 @@ DAY = 24
 PAST, FUTURE = 7 * DAY, 12
 ALL = sorted(models())
 
-pytest.importorskip("torch", reason="neural models learn with torch")
-
 # Small ones, which learn in a second.
 TINY = Settings(hidden=8, recurrent_steps=7, updates=120, checks=3, learning_rate=0.03, dropout=0.0)
 FEW = (LastValue, Yesterday, Arima)

@@ -27,11 +27,6 @@ QUICK = Settings(updates=80, checks=4, hidden=12, batch=32, recurrent_steps=7, i
 kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def torch_is_there() -> None:
-    pytest.importorskip("torch")
-
-
 def parts(rates: np.ndarray, *, past: int, future: int, stride: int = 1) -> tuple[Windows, Windows, Windows]:
     """Training, validation and test windows: two thirds, a sixth and a sixth of the series."""
     first, second = len(rates) * 4 // 6, len(rates) * 5 // 6
@@ -87,19 +82,18 @@ def test_a_level_that_shifts_for_good_is_kept_up_with() -> None:
 
 @kinds
 def test_the_same_seed_gives_the_same_network(kind: type[RecurrentForecaster]) -> None:
-    """Also while others draw from torch's own chance, and whatever state that is in."""
-    torch = pytest.importorskip("torch")
+    """Also while others draw from numpy's global generator and train other networks."""
     train, validation, test = parts(days(30), past=2 * 24, future=6)
     untrained = kind(settings=dataclasses.replace(QUICK, updates=8))
     first = untrained.fit(train, validation, seed=3).predict(test.past, 6)
-    state = torch.random.get_rng_state()
     stop = threading.Event()
 
-    def draw() -> None:
+    def disturb() -> None:
         while not stop.wait(0.001):
-            torch.rand(100)
+            np.random.random(100)  # noqa: NPY002 - the generator that everybody shares
+            untrained.fit(train, validation, seed=5)
 
-    other = threading.Thread(target=draw)
+    other = threading.Thread(target=disturb)
     other.start()
     try:
         again = untrained.fit(train, validation, seed=3).predict(test.past, 6)
@@ -108,9 +102,6 @@ def test_the_same_seed_gives_the_same_network(kind: type[RecurrentForecaster]) -
         other.join()
     assert np.array_equal(first, again)
     assert not np.array_equal(first, untrained.fit(train, validation, seed=4).predict(test.past, 6))
-    torch.random.set_rng_state(state)
-    untrained.fit(train, validation, seed=3)
-    assert torch.equal(torch.random.get_rng_state(), state)
 
 
 def test_what_was_missing_is_never_learnt() -> None:
@@ -167,12 +158,13 @@ def test_a_hundred_series_are_predicted_together_as_each_alone() -> None:
         assert found[i] == pytest.approx(models[i].predict(pasts[i : i + 1], 9)[0], abs=1e-6)
 
 
-def test_without_torch_learning_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("missing", ["jax", "optax"])
+def test_without_its_libraries_learning_says_what_to_install(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     windows = windows_of(days(10), interval_s=HOUR_S, past=24, future=4)
     monkeypatch.delitem(sys.modules, "springtide.forecast.recurrent.training", raising=False)
     monkeypatch.delattr("springtide.forecast.recurrent.training", raising=False)
-    monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(SpringtideError, match=r"^training bilstm needs torch: pip install 'springtide\[neural\]'$"):
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(SpringtideError, match=r"^training bilstm needs jax and optax: pip install 'springtide\[neural\]'$"):
         BiLstm().fit(windows, windows, seed=0)
 
 

@@ -24,8 +24,8 @@ QUICK_MEMBERS = tuple(name for name in QUICK_MODELS.split(",") if name != Auto.n
 
 
 def can_learn(model: str) -> bool:
-    """Networks need torch, which is an extra."""
-    return model not in NEURAL_NAMES or find_spec("torch") is not None
+    """Networks need JAX and optax, which are an extra."""
+    return model not in NEURAL_NAMES or find_spec("jax") is not None
 
 
 def learnt(load: Load, model: str, seed: int) -> RegisteredModel:

@@ -45,11 +45,11 @@ def runs(quick: bool) -> list[tuple[Values, int]]:
 
 
 def run(parameters: Values, seed: int) -> tuple[Values, Values]:
-    """The errors of one model that has learnt from one load; without torch, why a network has none."""
+    """The errors of one model that has learnt from one load; without JAX, why a network has none."""
     name = parameters["model"]
     load = load_named(parameters["load"])
     if not can_learn(name):
-        return {"problem": f"{NAMES[name]} needs torch: pip install 'springtide[neural]'"}, {}
+        return {"problem": f"{NAMES[name]} needs jax and optax: pip install 'springtide[neural]'"}, {}
     began_s = time.perf_counter()
     try:
         model = learnt(load, name, seed)

@@ -186,7 +186,7 @@ def _with_headroom(scene: _Scene, late_share: float) -> tuple[float, dict[str, A
 
 @contextmanager
 def _learnt(load: Load, epochs: int, seed: int) -> Iterator[tuple[Models | None, FloatArray | None]]:
-    """The paper's predictor for `tide`, and what it says by itself after each epoch; none without torch."""
+    """The paper's predictor for `tide`, and what it says by itself after each epoch; none without JAX."""
     if not can_learn(PREDICTOR):
         yield None, None
         return

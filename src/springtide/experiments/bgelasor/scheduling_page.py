@@ -92,7 +92,7 @@ def _notes(loads: Mapping[str, Values]) -> list[str]:
         )
     else:
         notes.append(
-            "SPEA, CBA and `tide` have the same forecast, of simple models that learn as they go: torch, which teaches "
+            "SPEA, CBA and `tide` have the same forecast, of simple models that learn as they go: JAX, which trains "
             "the paper's BiGRU, is not installed."
         )
     return notes

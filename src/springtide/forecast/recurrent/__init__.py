@@ -1,1 +1,1 @@
-"""Recurrent networks that continue a series: what they are, how they are taught, and how they predict without torch."""
+"""Recurrent networks that continue a series: what they are, how they are trained, and how they predict without JAX."""

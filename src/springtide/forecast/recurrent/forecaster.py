@@ -1,4 +1,4 @@
-"""What the four recurrent models share: a network that torch teaches and numpy arrays keep.
+"""What the four recurrent models share: a network that JAX trains and numpy arrays keep.
 
 Departures from the paper (W. Mu et al., BGElasor, section 3.2), the same for all four kinds, as the paper leaves the sizes open
 and gives no code:
@@ -37,9 +37,9 @@ class RecurrentForecaster:
 
     def fit(self, train: Windows, validation: Windows, seed: int) -> Self:
         try:
-            from springtide.forecast.recurrent import training  # noqa: PLC0415 - torch is large, and only this needs it
+            from springtide.forecast.recurrent import training  # noqa: PLC0415 - JAX is large, and only this needs it
         except ModuleNotFoundError as missing:
-            raise SpringtideError(f"training {self.name} needs torch: pip install 'springtide[neural]'") from missing
+            raise SpringtideError(f"training {self.name} needs jax and optax: pip install 'springtide[neural]'") from missing
         kind = training.Kind(cell=self.cell, bidirectional=self.bidirectional)
         return replace(self, network=training.taught(kind, self.settings, (train, validation), seed))
 

@@ -29,10 +29,11 @@ class Network:
     | field | shape | meaning |
     |---|---|---|
     | from_input, input_bias | (D, inputs, gates * H), (D, gates * H) | W_F, W_B and b_F, b_B of the paper's Eq. (1) and (2) |
-    | from_state, state_bias | (D, H, gates * H), (D, gates * H) | U_F, U_B; gates are in torch's order |
+    | from_state, state_bias | (D, H, gates * H), (D, gates * H) | U_F, U_B |
     | dense, bias | (D * H, future), (future,) | V_F, V_B and b_o of its Eq. (3), for all future steps at once |
 
-    A GRU has 3 gates, an LSTM 4. `recurrent_steps` are made over the newest rates; each input is the mean of `pool` of them.
+    A GRU has 3 gates (reset, update, new), an LSTM 4 (enter, keep, new, leave), in this order. `recurrent_steps` are made over
+    the newest rates; each input is the mean of `pool` of them.
     """
 
     recurrent_steps: int = 0
