@@ -2,22 +2,38 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-READY := $(VENV)/.ready
+# One stamp for each set of dependencies, so that a target installs only what it needs.
+RUNTIME := $(VENV)/.ready-runtime
+TESTS := $(VENV)/.ready-tests
+CHECKS := $(VENV)/.ready-checks
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
 .PHONY: help setup demo test test-slow test-all lint bench clean jdk
 
 help:            ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
 
-setup: $(READY)  ## a virtual environment with Springtide and everything it needs
+setup: $(RUNTIME) ## a virtual environment with Springtide and what it needs to run
 
-$(READY): pyproject.toml constraints.txt
+$(BIN)/python:
 	$(if $(shell $(PYTHON) -c 'import sys; print("ok" * (sys.version_info >= (3, 11)))' 2>/dev/null),, \
 	  $(error Springtide needs Python 3.11 or newer, which '$(PYTHON)' is not: run make PYTHON=/path/to/python3.11))
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "Installing Springtide and its dependencies into $(VENV) (a few minutes the first time: PySpark alone is 445 MB)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
-	@touch $(READY)
+	@$(PYTHON) -m venv $(VENV)
+
+$(RUNTIME): pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing Springtide into $(VENV) (two minutes the first time: PySpark alone is 445 MB)"
+	@$(INSTALL) .
+	@touch $@
+
+$(TESTS): $(RUNTIME)
+	@echo "Installing the test dependencies into $(VENV)"
+	@$(INSTALL) '.[test]'
+	@touch $@
+
+$(CHECKS): $(RUNTIME)
+	@echo "Installing linters and type stubs into $(VENV)"
+	@$(INSTALL) '.[lint]'
+	@touch $@
 
 jdk:
 	$(if $(shell java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | grep -E '^(1[7-9]|[2-9][0-9])$$'),, \
@@ -26,20 +42,25 @@ jdk:
 demo: jdk setup  ## a bursty stream on real Spark, watched while executors and shards move (3 minutes)
 	@$(BIN)/springtide demo
 
-test: jdk setup  ## the test suite
-	@$(BIN)/python -m pytest -q -m 'not slow'
+# Two processes or more: all tests on Spark share the session of one, the files of the others are dealt out (tests/conftest.py).
+PYTEST = $(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 
-test-slow: jdk setup ## whole live runs: a policy up and down a trace, killed drivers, workers and executors; pages, browser, studies (an hour)
-	@$(BIN)/python -m pytest -q -m slow
+test: jdk $(TESTS) ## all fast tests, and the live ones that must never break
+	@$(PYTEST) -m 'not slow and not full'
 
-test-all: test test-slow ## both, and the benchmarks checked against their bars (more than an hour)
+test-slow: jdk $(TESTS) ## exactly once under changes, faults, the browser, every command of the README, the wheel
+	@$(PYTEST) -m slow
+
+test-all: test test-slow ## all of it: studies, every policy live, long pages, new random examples, benchmarks with their bars
+	@HYPOTHESIS_PROFILE=explore $(PYTEST) -m full
+	@HYPOTHESIS_PROFILE=explore $(PYTEST) -m 'not spark and not slow and not full'
 	@$(BIN)/springtide bench simulator --check
 	@$(BIN)/springtide bench policies --check
 	@$(BIN)/springtide bench forecasts --check
 	@$(BIN)/springtide bench dashboard --check
 	@$(BIN)/springtide bench spark --check
 
-lint: setup      ## style, types and layers
+lint: $(CHECKS)  ## style, types and layers
 	@$(BIN)/ruff check src tests
 	@$(BIN)/ruff format --check src tests
 	@$(BIN)/mypy

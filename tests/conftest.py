@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,9 +17,34 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-# The same examples in every run, and no deadline: a busy machine is no defect.
-settings.register_profile("springtide", deadline=None, derandomize=True, print_blob=True)
-settings.load_profile("springtide")
+# No deadline: a busy machine is no defect. `same` has the same examples in every run; `explore` looks for new ones, and prints
+# the line (`@reproduce_failure`) that brings a failure back.
+settings.register_profile("same", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("explore", deadline=None, derandomize=False, print_blob=True, max_examples=300)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Deal the tests out if several processes run them: what is in one group, one process runs.
+
+    `spark` shares a session, `commands` runs whole live commands one after the other, and a file shares its fixtures. The first
+    two take longest and so begin first.
+    """
+    groups = {item: _group(item) for item in items}
+    items.sort(key=lambda item: _FIRST.index(groups[item]) if groups[item] in _FIRST else len(_FIRST))
+    for item, group in groups.items():
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
+_FIRST = ("spark", "commands")
+
+
+def _group(item: pytest.Item) -> str:
+    chosen = item.get_closest_marker("xdist_group")
+    if chosen is not None:
+        return str(chosen.args[0])
+    return "spark" if item.get_closest_marker("spark") else item.location[0]
 
 
 EXECUTORS = 4

@@ -62,6 +62,7 @@ def test_there_are_commands():
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("commands")
 def test_every_command_of_the_readme_runs(folder):
     steering = [command for command in commands() if command.startswith("control ")]
     watching = [command for command in commands() if command.startswith("dashboard ")]

@@ -71,7 +71,8 @@ def test_every_registered_policy_is_measured_and_growth_is_relative_to_the_small
     )
     report = measure(say=quiet)
     assert {r.case.policy for r in report.results} == set(policies())
-    assert {r.case.size.hosts for r in report.results if r.case.policy == "elastic-executors"} == {32, 1000}
+    assert {r.case.size.hosts for r in report.results if r.case.policy == "elastic-executors"} == {32, 50, 1000}
+    assert {r.case.policy for r in report.results if r.case.name.endswith(", holding")} == set(policies())
     assert [(g.by, g.relative_cost) for g in report.growth if g.policy == "static"] == [
         ("hosts", pytest.approx([1.0, 1.0, 1.0])),
         ("shards", pytest.approx([1.0, 1.0, 1.0])),
@@ -100,6 +101,14 @@ def test_every_policy_can_be_timed(name: str) -> None:
     found = run_case(Case(name=name, policy=name, size=SMALL, decisions=6))
     assert 0 < found.median_ms <= found.most_ms
     assert found.met is None
+
+
+@pytest.mark.parametrize("name", ["static", "local-thresholds", "tide"])
+def test_a_load_that_does_not_change_is_held_after_a_few_decisions(name: str) -> None:
+    case = Case(name=name, policy=name, size=SMALL, decisions=4, drift=measuring.STEADY, settling=measuring.SETTLED)
+    found = run_case(case)
+    assert found.changing == 0.0
+    assert found.median_ms > 0
 
 
 def test_the_world_is_the_same_for_the_same_seed_and_its_figures_fit_together() -> None:

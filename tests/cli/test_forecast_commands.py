@@ -71,6 +71,7 @@ def alone(tmp_path: Path) -> Springtide:
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.xdist_group("commands")
 def test_from_a_file_to_a_prediction_and_a_run(alone: Springtide, tmp_path: Path) -> None:
     file = days(tmp_path, "clicks", 40)
 

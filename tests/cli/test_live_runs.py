@@ -16,7 +16,7 @@ import pytest
 
 from springtide.backends.spark.cluster.standalone import StandaloneCluster
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("commands")]
 
 CLICKS = Path(__file__).parents[2] / "examples" / "clicks.py"
 
@@ -66,6 +66,7 @@ def wait_for(happened: Callable[[], bool], process: subprocess.Popen[str], patie
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_a_driver_that_is_killed_goes_on_from_its_folder(tmp_path: Path) -> None:
     clicks = Clicks(tmp_path, "generator:steps:levels=200,hold_s=30")
     options = ("--policy", "static", "--hosts", "2:2", "--interval", 2)
@@ -78,6 +79,7 @@ def test_a_driver_that_is_killed_goes_on_from_its_folder(tmp_path: Path) -> None
     clicks.check("6,000")
 
 
+@pytest.mark.slow
 def test_an_application_rides_a_trace_up_and_down(tmp_path: Path) -> None:
     """Executors, replicas and shards change under a policy, while the rows come."""
     clicks = Clicks(tmp_path, "generator:steps:levels=100/600/50,hold_s=40")
@@ -95,18 +97,20 @@ def test_an_application_rides_a_trace_up_and_down(tmp_path: Path) -> None:
     clicks.check("30,000")
 
 
+@pytest.mark.slow
 def test_a_default_run_needs_no_parameters(tmp_path: Path) -> None:
     """`tide`: hosts come with the load, though nobody has told it anything but the bounds."""
-    clicks = Clicks(tmp_path, "generator:steps:levels=100/600/50,hold_s=40")
+    clicks = Clicks(tmp_path, "generator:steps:levels=100/600,hold_s=30")
 
     summary = summary_of(clicks.start("--interval", 2, "--hosts", "1:4"))
 
     assert summary["policy"] == "tide"
     assert summary["reconfigurations"]["hosts_added"] >= 1
     assert summary["rows"]["dropped"] == summary["rows"]["backlog"] == 0
-    clicks.check("30,000")
+    clicks.check("21,000")
 
 
+@pytest.mark.full
 def test_models_are_trained_from_the_journal_beside_the_run_and_it_says_whether_it_uses_them(tmp_path: Path) -> None:
     clicks = Clicks(tmp_path, "generator:steps:levels=60/120/60/120,hold_s=40")
     journal, models = tmp_path / "run.jsonl", tmp_path / "models"
@@ -124,6 +128,7 @@ def test_models_are_trained_from_the_journal_beside_the_run_and_it_says_whether_
     clicks.check("14,400")
 
 
+@pytest.mark.slow
 def test_a_worker_of_a_real_cluster_is_killed_and_another_comes(tmp_path: Path) -> None:
     clicks = Clicks(tmp_path, "generator:steps:levels=100,hold_s=40")
     with StandaloneCluster(workers=2, memory_mb=900) as cluster:
@@ -142,6 +147,7 @@ def test_a_worker_of_a_real_cluster_is_killed_and_another_comes(tmp_path: Path) 
     clicks.check("4,000")
 
 
+@pytest.mark.full
 def test_sparks_own_dynamic_allocation_can_be_measured(tmp_path: Path) -> None:
     clicks = Clicks(tmp_path, "generator:steps:levels=500,hold_s=40")
     static = ("--policy", "static", "--set", "replicas=3", "--scaling", "dynamic-allocation")

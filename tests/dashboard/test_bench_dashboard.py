@@ -58,7 +58,7 @@ def test_an_unknown_case_is_named() -> None:
         measure(["viewer"], say=lambda _: None)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_quick_run_opens_a_journal_and_has_fifty_viewers() -> None:
     command = [sys.executable, "-m", "springtide", "bench", "dashboard", "--quick", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)

@@ -28,7 +28,7 @@ def cpu_s(work: Callable[[], object]) -> float:
     return time.process_time() - before
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_week_is_read_and_answered_in_under_two_seconds(tmp_path: Path) -> None:
     path = write_week(tmp_path / "week.jsonl", INTERVALS)
     assert path.stat().st_size > 60e6
@@ -43,7 +43,7 @@ def test_a_week_is_read_and_answered_in_under_two_seconds(tmp_path: Path) -> Non
     assert cpu_s(lambda: ask(shown, "/api/runs/0/frames/10000")) < 0.5
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_from_the_command_to_the_first_chart_of_a_week(tmp_path: Path) -> None:
     path = write_week(tmp_path / "week.jsonl", INTERVALS)
     began_s = time.perf_counter()
@@ -61,7 +61,7 @@ def test_from_the_command_to_the_first_chart_of_a_week(tmp_path: Path) -> None:
     assert took_s < 5 * OPEN_S  # by the clock on the wall: others may be busy on this machine
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_one_more_interval_costs_a_thousandth_of_the_week(tmp_path: Path) -> None:
     path = write_week(tmp_path / "week.jsonl", 5000)
     journal = FollowedJournal(path)

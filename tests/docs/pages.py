@@ -5,7 +5,7 @@
   must succeed, unless what it must say ends with a refusal (`springtide: ...`).
 * `python` and other languages: a file, if the first line is a comment with its name; else a program, which is run. One that
   begins with a blank is an excerpt, and stands in one of the project's files, word by word.
-* `slow` behind the language: run with the slow tests only. `not-run: why`: it cannot be run here; then the command lines must
+* `slow` behind the language: run by `make test-all` only. `not-run: why`: it cannot be run here; then the command lines must
   still be ones that Springtide understands, and the programs must be Python.
 """
 

@@ -30,16 +30,18 @@ SHORTER = {
 }
 
 
+LIVE = pytest.mark.xdist_group("commands")
+
+
 def pages_with(*, slow: bool) -> list[ParameterSet]:
-    """Pages with something to run; those with slow parts are run whole by the slow tests."""
+    """Pages with something to run. Those with slow parts are run whole by `make test-all`, those that start Spark are slow."""
     found = []
     for page in PAGES:
         runnable = [block for block in blocks(page) if block.runs and not block.excerpt]
         if any(block.slow for block in runnable) if slow else any(not block.slow for block in runnable):
             spark = any("pyspark" in block.text and block.file is not None for block in runnable)
-            found.append(
-                pytest.param(page, id=NAMES[page], marks=[pytest.mark.spark, pytest.mark.slow] if spark or slow else [])
-            )
+            tier = [pytest.mark.full] if slow else [pytest.mark.slow] if spark else []
+            found.append(pytest.param(page, id=NAMES[page], marks=[*tier, pytest.mark.spark, LIVE] if tier else []))
     return found
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("commands")]
 
 COMMAND = "import typer; from springtide.cli.doctor import doctor; app = typer.Typer(); app.command()(doctor); app()"
 
@@ -35,6 +35,7 @@ def doctor(folder: Path, before: str = "") -> tuple[int, dict[str, dict[str, str
     return done.returncode, {finding["check"]: finding for finding in json.loads(done.stdout)["findings"]}
 
 
+@pytest.mark.slow
 def test_every_internal_of_this_spark_behaves_as_needed(tmp_path: Path) -> None:
     code, findings = doctor(tmp_path)
     found = {check: findings[check] for check in TRIED}
@@ -45,6 +46,7 @@ def test_every_internal_of_this_spark_behaves_as_needed(tmp_path: Path) -> None:
     assert not any(tmp_path.iterdir()), "nothing is left behind"
 
 
+@pytest.mark.full
 def test_what_behaves_differently_is_named_and_the_rest_is_still_tried(tmp_path: Path) -> None:
     code, findings = doctor(tmp_path, BROKEN)
     assert code == 1

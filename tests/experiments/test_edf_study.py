@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from published import assert_as_published
 
 from springtide.analyze.demand import gains
 from springtide.comparison.preparing import cores_of
@@ -34,7 +35,7 @@ from springtide.workload.recordings import FOLDER_VARIABLE
 
 def test_the_application_has_the_eight_operators_of_figure_3() -> None:
     application = world.application()
-    assert len(application.operators) == paper.FEWEST_REPLICAS
+    assert len(application.operators) == 8
     assert [edge.upstream for edge in application.inputs(world.BOTTLENECK)] == ["metronome", "compute-route-id"]
     assert application.slo.latency_s == 0.2
 
@@ -49,8 +50,11 @@ def test_one_replica_each_is_enough_at_night_and_several_operators_ask_for_more_
 
 
 def test_five_reconfigurations_take_the_downtime_that_the_paper_tells() -> None:
-    stopped_s = paper.CAUTIOUS_RECONFIGURATIONS * world.STOP_S
-    assert stopped_s / world.REPLAY_S == pytest.approx(1 - paper.CAUTIOUS_AVAILABILITY, abs=0.0005)
+    """With beta = 0.75: 98.3 % of the 75 minutes are left."""
+    found = run({"policy": ACCEPT_ALL, "replay_s": 450.0}, 3)
+    assert len(found["stops_s"]) >= 3
+    one_stop_s = found["downtime_s"] / len(found["stops_s"])
+    assert 1 - 5 * one_stop_s / (75 * 60) == pytest.approx(0.983, abs=0.0005)
 
 
 def test_no_host_is_ever_so_busy_that_a_replica_must_leave_it() -> None:
@@ -254,7 +258,7 @@ def test_every_run_is_another() -> None:
 # --- the quick variant --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_quick_variant_shows_what_the_paper_claims() -> None:
     outcomes = run_in_turn(STUDY.runs(quick=True), attempt, lambda _: None)
     findings = [outcome for outcome in outcomes if isinstance(outcome, Finding)]
@@ -266,14 +270,6 @@ def test_the_quick_variant_shows_what_the_paper_claims() -> None:
     assert cautious.availability == pytest.approx(paper.CAUTIOUS_AVAILABILITY, abs=0.01)
     assert tide.availability > cautious.availability
     assert tide.late_share < cautious.late_share < everything.late_share
-    claims = _claims(STUDY.sections(findings))
-    assert all(claim.holds or claim.why for claim in claims)
     if any(str(finding.found["trace"]).startswith("made") for finding in findings):
         pytest.skip("what else holds was looked into with the recordings only")
-    assert [claim.says for claim in claims if not claim.holds and not any(about in claim.says for about in _DO_NOT_HOLD)] == []
-
-
-_DO_NOT_HOLD = (
-    "within 2 points of both",  # those of one interval share a stop
-    "a new peak at around 4000 s",  # the first peak's replicas carry the second
-)
+    assert_as_published("edf", _claims(STUDY.sections(findings)))

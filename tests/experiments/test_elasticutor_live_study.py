@@ -426,7 +426,7 @@ def test_an_interrupt_leaves_the_simulated_pages_and_nothing_else(
 # --- really live -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.spark
 def test_one_run_on_real_spark_counts_every_row_right(monkeypatch: pytest.MonkeyPatch, spark: Any) -> None:
     """In the session of all tests, whose executors have one slot each."""

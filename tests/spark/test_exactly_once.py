@@ -18,7 +18,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from springtide.backends.spark.application import Application
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 register_pickle_by_value(sys.modules[__name__])  # executors cannot import a test
 
 COUNTS = "key long, rows long, total long"

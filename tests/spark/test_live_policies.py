@@ -21,7 +21,7 @@ from springtide.model.decision import Decision, Outcome
 from springtide.model.observation import Observation
 from springtide.plan.registry import make_policy, policies
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.full]
 register_pickle_by_value(sys.modules[__name__])
 
 INTERVALS = 4

@@ -47,7 +47,7 @@ def test_a_stream_that_two_read_or_that_is_saved_ends_a_query() -> None:
     assert names(app) == ["parse", "count", "alarm", "format"]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.spark
 def test_the_benchmark_runs_both_and_both_are_right() -> None:
     command = [sys.executable, "-m", "springtide", "bench", "applications", "--quick", "--json", "--application", "dns"]

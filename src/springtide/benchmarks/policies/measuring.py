@@ -22,18 +22,22 @@ from rich.table import Table
 
 from springtide.benchmarks.machine import machine
 from springtide.benchmarks.policies.running import Case, Result
-from springtide.benchmarks.policies.world import Size
+from springtide.benchmarks.policies.world import Drift, Size
 from springtide.errors import SpringtideError, nearest
 from springtide.plan.registry import policies
 
 BAR_MS = 5.0
 LARGE_BAR_MS = 100.0
-FULL = 0.95  # of all cores: what Elasticutor's model keeps busy
+HOLDING_BAR_MS = 50.0
+FULL = Drift(busy=0.95)  # of all cores: what Elasticutor's model keeps busy
+STEADY = Drift(busy=0.5, step=0.0, jump_chance=0.0, shuffle_chance=0.0)
+SETTLED = 12  # decisions, after which a policy has found what suits a load that does not change
 EXECUTORS = {"executors": "32"}  # per operator, as in the paper
 HOSTS = (8, 32, 128)
 SHARDS = (256, 1024, 4096)
 NORMAL = Size(hosts=32)
 LARGE = Size(hosts=1000, replicas=1000, shards=8000)
+MANY_OPERATORS = Size(hosts=50, operators=400, replicas=1, shards=64, cores=4)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,17 +89,23 @@ def measure(names: Sequence[str] = (), *, quick: bool = False, say: Callable[[st
         quick=quick,
         results=results,
         growth=growth,
-        bars={"p95_ms": BAR_MS, "large_p95_ms": LARGE_BAR_MS},
+        bars={"p95_ms": BAR_MS, "large_p95_ms": LARGE_BAR_MS, "holding_p95_ms": HOLDING_BAR_MS},
         within_bars=all(result.met is not False for result in results),
     )
 
 
 def _cases(name: str, *, quick: bool) -> list[Case]:
-    """What has a bar: every policy at the size of the paper, and Elasticutor's with all hosts in use, and with many more."""
+    """What has a bar: every policy at the size of the paper, and with nothing to do for 400 operators.
+
+    Elasticutor's also with all hosts in use, and with many more of them.
+    """
     decisions = 50 if quick else 200
     found = [Case(name=name, policy=name, size=NORMAL, decisions=decisions, bar_ms=BAR_MS)]
+    if not quick:
+        holding = Case(name=f"{name}, holding", policy=name, size=MANY_OPERATORS, decisions=5, bar_ms=HOLDING_BAR_MS)
+        found.append(replace(holding, drift=STEADY, settling=SETTLED))
     if name == "elastic-executors" and not quick:
-        full = Case(name=f"{name}, full", policy=name, size=NORMAL, decisions=decisions, busy=FULL, bar_ms=BAR_MS)
+        full = Case(name=f"{name}, full", policy=name, size=NORMAL, decisions=decisions, drift=FULL, bar_ms=BAR_MS)
         found += [
             full,
             replace(full, name=f"{name}, 32 executors", parameters=EXECUTORS),

@@ -26,13 +26,17 @@ PASSES = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One policy at one size; `busy` is the load (see `Drift`), `bar_ms` what 95 % of its decisions may take."""
+    """One policy at one size; `drift` says how the load changes, `bar_ms` what 95 % of its decisions may take.
+
+    The first `settling` decisions of an episode are taken and not timed.
+    """
 
     name: str
     policy: str
     size: Size
     decisions: int
-    busy: float = Drift().busy
+    drift: Drift = field(default_factory=Drift)
+    settling: int = 0
     parameters: dict[str, str] = field(default_factory=dict)
     bar_ms: float | None = None
 
@@ -67,14 +71,14 @@ class _Sample:
 
 def run_case(case: Case) -> Result:
     """Take the decisions of one case in this process."""
-    policy, drift = make_policy(case.policy, case.parameters), Drift(busy=case.busy)
-    _episode(World(case.size, drift, seed=0), policy, 2)  # what is done once and never again
+    policy = make_policy(case.policy, case.parameters)
+    _episode(World(case.size, case.drift, seed=0), policy, 2)  # what is done once and never again
     episodes = [min(EPISODE, case.decisions - begin) for begin in range(0, case.decisions, EPISODE)]
     passes = [
         [
             sample
             for seed, decisions in enumerate(episodes, start=1)
-            for sample in _episode(World(case.size, drift, seed), policy, decisions)
+            for sample in _episode(World(case.size, case.drift, seed), policy, case.settling + decisions)[case.settling :]
         ]
         for _ in range(PASSES)
     ]

@@ -91,7 +91,7 @@ class _View:
 
 
 def taught(kind: Kind, settings: Settings, windows: tuple[Windows, Windows], seed: int) -> Network:
-    """The network that errs least on the second windows, those for validation, of all that learning from the first ones gives."""
+    """Train on the first windows; of all checked networks, the one that errs least on the second, those for validation."""
     train, validation = _thinned(windows[0], settings.most_windows), _thinned(windows[1], settings.most_validation_windows)
     _check(train, validation)
     view = _View(reading=settings.reading(train.past.shape[1]), deviation=float(train.past.std()) or 1.0)
