@@ -40,6 +40,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 _FIRST = ("spark", "commands")
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Several processes with a session each would take turns with the cores: stop if groups are not kept together."""
+    if getattr(session.config.option, "loadgroup", False) and any("@" not in item.nodeid for item in session.items):
+        pytest.exit("this pytest and this pytest-xdist do not keep groups of tests together: see pyproject.toml", returncode=2)
+
+
 def _group(item: pytest.Item) -> str:
     chosen = item.get_closest_marker("xdist_group")
     if chosen is not None:

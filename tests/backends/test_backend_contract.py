@@ -162,8 +162,8 @@ def test_a_host_that_is_added_comes(backend: Any) -> None:
     requested = on_two_hosts(backend).requested
     (new,) = new_host_names(frozenset(requested.hosts), 1)
     backend.apply(actions(requested, Allocation((*requested.hosts, new), requested.operators)))
-    seen = observed(backend, lambda o: new in o.observed.hosts)
-    assert seen.hosts[new].state is HostState.RUNNING
+    seen = observed(backend, lambda o: o.hosts[new].state is HostState.RUNNING)
+    assert new in seen.observed.hosts
 
 
 def test_a_policy_controls_it(backend: Any) -> None:

@@ -135,7 +135,7 @@ def jax(version: str | None) -> Finding:
 
 def numbers(version: str) -> tuple[int, ...]:
     """
-    >>> numbers("4.3.0"), numbers("3.0.0rc1"), numbers("2.3.0+local")
+    >>> numbers("4.3.0"), numbers("3.0.0rc1"), numbers("2.13.0+local")
     ((4, 3, 0), (3, 0, 0), (2, 13, 0))
     """
     return tuple(int(part) for part in re.match(r"[\d.]*", version).group().split(".") if part)  # type: ignore[union-attr]

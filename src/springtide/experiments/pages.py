@@ -99,7 +99,7 @@ def markdown(table: PageTable) -> str:
     | policy | hosts |
     |---|---|
     | tide | 3.1 |
-    | a \\\\| b | 4 |
+    | a \\| b | 4 |
     """
     rule = "|" + "---|" * len(table.columns)
     head, *rows = ("| " + " | ".join(map(_cell, row)) + " |" for row in (table.columns, *table.rows))
