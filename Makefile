@@ -21,7 +21,7 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV)
 
 $(RUNTIME): pyproject.toml constraints.txt | $(BIN)/python
-	@echo "Installing Springtide into $(VENV) (two minutes the first time: PySpark alone is 445 MB)"
+	@echo "Installing Springtide into $(VENV) (a minute or two the first time: PySpark alone is 445 MB)"
 	@$(INSTALL) .
 	@touch $@
 
@@ -45,13 +45,13 @@ demo: jdk setup  ## a bursty stream on real Spark, watched while executors and s
 # Two processes or more: all tests on Spark share the session of one, the files of the others are dealt out (tests/conftest.py).
 PYTEST = $(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 
-test: jdk $(TESTS) ## all fast tests, and the live ones that must never break
+test: jdk $(TESTS) ## all fast tests, and the live ones that must never break (7 minutes on 2 cores)
 	@$(PYTEST) -m 'not slow and not full'
 
-test-slow: jdk $(TESTS) ## exactly once under changes, faults, the browser, every command of the README, the wheel
+test-slow: jdk $(TESTS) ## exactly once under changes, faults, the browser, every command of the README, the wheel (22 minutes)
 	@$(PYTEST) -m slow
 
-test-all: test test-slow ## all of it: studies, every policy live, long pages, new random examples, benchmarks with their bars
+test-all: test test-slow ## all of it: studies, every policy live, long pages, new random examples, benchmarks with their bars (hours)
 	@HYPOTHESIS_PROFILE=explore $(PYTEST) -m full
 	@HYPOTHESIS_PROFILE=explore $(PYTEST) -m 'not spark and not slow and not full'
 	@$(BIN)/springtide bench simulator --check
