@@ -134,6 +134,7 @@ def operator_observation(
         "backlog_s": backlog_rows * operator.service_time_s / placed.replicas,
         "service_time_s": operator.service_time_s,
         "utilisation": utilisation,
+        "busy_share": utilisation,
         "latency_s": latency_s,
         "replica_utilisation": np.full(placed.replicas, utilisation),
         "shards": shard_loads(
@@ -161,8 +162,8 @@ def shard_loads(
 
 def host_observation(name: str = "host-0", *, utilisation: float = 0.5, **fields: Any) -> HostObservation:
     """A running host of 4 cores."""
-    values = {"state": HostState.RUNNING, "cores": HOST_CORES, "memory_bytes": 2.0**30, "network_bytes_per_s": 1e6, **fields}
-    return HostObservation(name=name, utilisation=utilisation, **values)
+    values = {"state": HostState.RUNNING, "cores": HOST_CORES, "memory_bytes": 2.0**30, "network_bytes_per_s": 1e6}
+    return HostObservation(**{"name": name, "utilisation": utilisation, "busy_share": utilisation, **values, **fields})
 
 
 def latency(rows: float = 6000.0, latency_s: float = 0.2, slo: SLO | None = None) -> Latency:

@@ -87,7 +87,12 @@ class ControlLoop:
                 memory = charge.policy.start()
             flows = flows.then(observation)
             view = seen(charge, observation, flows)
-            decision, memory = charge.policy.decide(view, memory)
+            if observation.warming:
+                decision = Decision(
+                    planned=observation.requested, reason="the first batches run: nothing has been measured yet"
+                )
+            else:
+                decision, memory = charge.policy.decide(view, memory)
             decision = steered(view, replace(decision, foreseen=view.forecast), self.steering())
             if view.forecast is not None and view.forecast.note:
                 decision = decision.noting(view.forecast.note)
@@ -112,5 +117,5 @@ def seen(charge: Charge, observation: Observation, flows: Flows) -> View:
             o.name: sum(rate * gained[source][o.name] for source, rate in rates.items()) for o in charge.application.operators
         },
         gains=gained,
-        forecast=charge.forecast(observation),
+        forecast=None if observation.warming else charge.forecast(observation),
     )

@@ -49,13 +49,16 @@ def seen(end_s: float, *, rows: float, latency_s: float) -> Observation:
                 backlog_s=1.0,
                 service_time_s=0.001,
                 utilisation=0.5,
+                busy_share=0.5,
                 latency_s=latency_s,
                 replica_utilisation=np.array([0.5, 0.5]),
                 shards=loads,
             )
         },
         hosts={
-            name: HostObservation(name=name, state=s, cores=1, utilisation=0.5, memory_bytes=0.0, network_bytes_per_s=0.0)
+            name: HostObservation(
+                name=name, state=s, cores=1, utilisation=0.5, busy_share=0.5, memory_bytes=0.0, network_bytes_per_s=0.0
+            )
             for name, s in states.items()
         },
         latency=Latency(rows=rows, p90_s=latency_s, slo_s=latency_s),

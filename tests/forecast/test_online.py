@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factories import observation
-from springtide.forecast.running.online import LEVELS, STEPS, OnlineForecaster
+from springtide.forecast.running.online import HORIZON_S, LEVELS, OnlineForecaster, distances_of
 from springtide.model.protocols import Forecast
 
 INTERVAL_S = 60.0
+STEPS = int(distances_of(INTERVAL_S)[-1])
 DAY = 1440
 
 
@@ -85,3 +86,22 @@ def test_whatever_comes_forecasts_are_finite_and_in_order(rates: list[float]) ->
     assert (quantiles >= 0).all()
     assert (np.diff(quantiles, axis=0) >= -1e-9 * quantiles.max()).all()
     assert np.array_equal(quantiles, told(rates).quantiles["source"])
+
+
+@pytest.mark.parametrize("interval_s", [1.0, 3.0, 30.0, 600.0])
+def test_the_horizon_is_covered_at_any_interval(interval_s: float) -> None:
+    steps = int(distances_of(interval_s)[-1])
+    forecast = OnlineForecaster(interval_s)(observation(interval_s=interval_s))
+    assert steps * interval_s >= HORIZON_S
+    assert forecast is not None
+    assert forecast.quantiles["source"].shape == (len(LEVELS), steps)
+
+
+def test_one_burst_is_not_expected_for_ever() -> None:
+    """A minute of 180 rows/s among 40 rows/s. After it, another one is as likely as one in all that time is."""
+    quiet, burst = [40.0] * 60, [180.0] * 20
+    soon, late = (told(quiet + burst + [40.0] * more).quantiles["source"][LEVELS.index(0.95)] for more in (60, 600))
+    assert soon[3] < 60
+    assert late[15] < 60
+    again = told((quiet + burst) * 8 + quiet).quantiles["source"][LEVELS.index(0.95)]
+    assert again[31] > 150

@@ -20,13 +20,13 @@ def counts(operators: int = 1, *, replicas: tuple[int, ...] = (2,), **columns: A
     after = np.cumsum(replicas)
     values: dict[str, Any] = {
         "names": [f"o{i}" for i in range(operators)],
-        "nominal_service_time_s": np.full(operators, 0.01),
+        "service_time_s": np.full(operators, 0.01),
         "replica_busy_s": np.zeros(int(after[-1])),
         "replica_first": after - np.array(replicas),
         "replica_after": after,
         "shards": [shard_loads(4) for _ in range(operators)],
     }
-    for what in ("offered_rows", "processed_rows", "emitted_rows", "dropped_rows", "backlog_rows", "age_s", "busy_s"):
+    for what in ("offered_rows", "processed_rows", "emitted_rows", "dropped_rows", "backlog_rows", "age_s"):
         values[what] = np.zeros(operators)
     return IntervalCounts(**{**values, **{name: np.asarray(column, np.float64) for name, column in columns.items()}})
 
@@ -40,7 +40,7 @@ def test_a_busy_minute() -> None:
             dropped_rows=[100],
             backlog_rows=[200],
             age_s=[1500],
-            busy_s=[30],
+            service_time_s=[0.05],
             replica_busy_s=[24, 6],
         ),
         interval_s=60.0,
@@ -48,15 +48,16 @@ def test_a_busy_minute() -> None:
 
     assert (seen.offered_rows, seen.processed_rows, seen.emitted_rows) == (900, 600, 1200)
     assert (seen.dropped_rows, seen.backlog_rows) == (100, 200)
-    assert seen.service_time_s == pytest.approx(30 / 600)
+    assert seen.service_time_s == 0.05
     assert seen.latency_s == pytest.approx(1500 / 600)
     assert seen.replica_utilisation.tolist() == pytest.approx([0.4, 0.1])
-    assert seen.utilisation == pytest.approx(0.25)
+    assert seen.utilisation == seen.busy_share == pytest.approx(0.25)
+    assert seen.costs is None
     assert seen.backlog_s == pytest.approx(200 * 0.05 / 2)  # both replicas work it off
 
 
 def test_an_idle_minute() -> None:
-    """Nothing was measured: the service time is the nominal one, and nothing had an age."""
+    """Nothing was measured: the service time is what is known, and nothing had an age."""
     seen = operator_observations(counts(backlog_rows=[50]), interval_s=60.0)["o0"]
 
     assert seen.service_time_s == 0.01
@@ -111,7 +112,6 @@ def test_more_replicas_work_off_a_backlog_in_less_time(busy: list[float], proces
             replicas=(replicas,),
             processed_rows=[processed],
             backlog_rows=[backlog],
-            busy_s=[sum(busy)],
             replica_busy_s=[sum(busy) / replicas] * replicas,
         )
         return operator_observations(made, interval_s=60.0)["o0"].backlog_s

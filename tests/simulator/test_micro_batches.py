@@ -189,7 +189,7 @@ def test_under_a_steady_load_a_batch_works_on_what_came_during_the_last_one(rate
     length_s = 0.2 / (1 - rate * 0.01)
     assert batch_length_s(run) == pytest.approx(length_s, rel=0.01)
     assert run.last.latency.max_s == pytest.approx(2 * length_s, abs=0.1)
-    assert run.last.operators["work"].utilisation == pytest.approx(rate * 0.01, rel=0.01)
+    assert run.last.operators["work"].busy_share == pytest.approx(rate * 0.01, rel=0.01)
 
 
 @pytest.mark.parametrize("replicas", [1, 2, 4, 8])
@@ -237,7 +237,7 @@ def test_replicas_beyond_the_cores_take_turns(cores: int) -> None:
 
     crowd = max(1.0, 4 / cores)
     assert batch_length_s(run) == pytest.approx(0.2 / (1 - 40 * 0.01 / 4 * crowd), rel=0.01)
-    assert run.last.hosts["host-0"].utilisation == pytest.approx(40 * 0.01 / cores, rel=0.01)
+    assert run.last.hosts["host-0"].busy_share == pytest.approx(40 * 0.01 / cores, rel=0.01)
 
 
 def test_a_trigger_sets_the_rhythm() -> None:
@@ -326,10 +326,10 @@ def test_a_batch_under_way_is_not_changed_by_a_new_plan() -> None:
     run = simulate(
         application, steady(10, seconds=100, step_s=0.5), step_s=0.5, every_s=5.0, script=out, micro_batch=costs, **BATCHES
     )
-    busy = [o.replica_utilisation.sum() * 5.0 for o in run.of("work")]
+    busy = [o.busy_share * len(o.replica_utilisation) * 5.0 for o in run.of("work")]
 
     assert busy[9:12] == pytest.approx([5.0, 5.0, 5.0], abs=0.3)  # one replica to the end
-    assert run.at(65.0).operators["work"].replica_utilisation.tolist() == pytest.approx([0.8] * 5, abs=0.2)
+    assert run.at(65.0).operators["work"].busy_share == pytest.approx(0.8, abs=0.2)
 
 
 def test_rows_that_waited_are_dealt_to_the_replicas_there_are() -> None:
@@ -445,7 +445,7 @@ def test_a_host_is_kept_until_the_batch_that_runs_on_it_has_ended() -> None:
 
     assert "host-1" not in run.at(40).observed.hosts
     assert "host-1" in run.at(40).hosts
-    assert run.at(40).hosts["host-1"].utilisation > 0
+    assert run.at(40).hosts["host-1"].busy_share > 0
     assert "host-1" not in run.at(50).hosts
 
 

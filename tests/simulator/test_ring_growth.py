@@ -149,7 +149,11 @@ def _figures(seen: Observation) -> dict[str, NDArray[np.float64]]:
     }
     for name, of in seen.operators.items():
         for field in of.__slots__:
-            if field not in {"name", "shards"}:
+            if field == "costs":
+                found[f"{name}.costs"] = (
+                    [] if of.costs is None else [of.costs.row_s.value, of.costs.driver_s.value, of.costs.batches]
+                )
+            elif field not in {"name", "shards"}:
                 found[f"{name}.{field}"] = getattr(of, field)
         for field in of.shards.__slots__:
             found[f"{name}.shards.{field}"] = getattr(of.shards, field)

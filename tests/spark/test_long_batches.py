@@ -46,10 +46,10 @@ def test_an_operator_in_a_long_batch_is_seen_to_be_busy_and_its_backlog_to_grow(
                 break
 
     operators = [seen.operators["wait"] for seen in within]
-    assert min(o.utilisation for o in operators) > 0.5, "a task of 8 s was running in all of them"
-    assert min(o.hosts["host-0"].utilisation for o in within) > 0.5
+    assert min(o.busy_share for o in operators) > 0.5, "a task of 8 s was running in all of them"
+    assert min(o.hosts["host-0"].busy_share for o in within) > 0.5
     assert all(o.shards.busy_s.sum() > 0 for o in operators)
-    assert all(o.service_time_s == pytest.approx(ROW_S, rel=0.5) for o in operators), "as it was measured last"
+    assert {o.service_time_s for o in operators} == {operators[0].service_time_s}, "as it was measured last"
     rates = sorted(seen.offered_rows / seen.interval_s for seen in within)
     assert rates[len(rates) // 2] == pytest.approx(ROWS_PER_S, rel=0.3)
     assert operators[-1].backlog_rows > operators[0].backlog_rows

@@ -35,7 +35,13 @@ _PER_S = "rows per second"
 
 # What flink-kubernetes-operator reports of each vertex (`ScalingMetric.REPORTED_VERTEX_METRICS`), in Springtide's words.
 OPERATOR_METRICS = (
-    Metric("springtide_operator_utilisation_ratio", "0 to 1", "busy share of its replicas", _OPERATOR, "LOAD"),
+    Metric(
+        "springtide_operator_utilisation_ratio",
+        "0 to 1",
+        "what its replicas do, as a share of what they can do within the objective",
+        _OPERATOR,
+        "LOAD",
+    ),
     Metric(
         "springtide_operator_capacity_rows_per_second",
         _PER_S,

@@ -14,9 +14,11 @@ from springtide.errors import SpringtideError
 from springtide.journal.records import (
     AllocationRecord,
     ApplicationRecord,
+    BatchCostsRecord,
     DecisionRecord,
     EdgeRecord,
     EndRecord,
+    EstimateRecord,
     ExpectationRecord,
     ForecastRecord,
     HostLoadRecord,
@@ -40,6 +42,7 @@ from springtide.journal.records import (
 from springtide.model.action import Action
 from springtide.model.allocation import Allocation, Pool
 from springtide.model.application import Application, Edge, Operator
+from springtide.model.batch import BatchCosts, Estimate
 from springtide.model.change import change
 from springtide.model.decision import Decision, Expectation, Outcome
 from springtide.model.observation import FloatArray, HostObservation, Latency, Observation, OperatorObservation, ShardLoads
@@ -160,7 +163,7 @@ def _quantile(forecast: Forecast, source: str, level: float, otherwise: FloatArr
 
 
 def _shortened(values: FloatArray) -> tuple[Measure, ...]:
-    return tuple(float(f"{v:.4g}") if math.isfinite(v) else None for v in values[:_FORESEEN_INTERVALS].tolist())
+    return tuple(map(_digits, values[:_FORESEEN_INTERVALS].tolist()))
 
 
 def outcome_record(outcome: Outcome, time_s: float) -> OutcomeRecord:
@@ -212,7 +215,24 @@ def _operator_load(operator: OperatorObservation, replicas: int, with_shards: bo
         service_time_s=_measure(operator.service_time_s),
         utilisation=_measure(operator.utilisation),
         latency_s=_measure(operator.latency_s),
+        busy_share=_measure(operator.busy_share),
+        costs=None if operator.costs is None else _costs_record(operator.costs),
         shards=_shards_record(operator.shards) if with_shards else None,
+    )
+
+
+def _costs_record(costs: BatchCosts) -> BatchCostsRecord:
+    def estimate(of: Estimate) -> EstimateRecord:
+        return EstimateRecord(value=_digits(of.value), error=_digits(of.error))
+
+    return BatchCostsRecord(
+        driver_s=estimate(costs.driver_s),
+        batch_s=estimate(costs.batch_s),
+        task_s=estimate(costs.task_s),
+        shard_s=estimate(costs.shard_s),
+        row_s=estimate(costs.row_s),
+        skew=estimate(costs.skew),
+        batches=_digits(costs.batches),
     )
 
 
@@ -234,6 +254,7 @@ def _host_load(host: HostObservation, replicas: int) -> HostLoadRecord:
         utilisation=_measure(host.utilisation),
         memory_bytes=_measure(host.memory_bytes),
         network_bytes_per_s=_measure(host.network_bytes_per_s),
+        busy_share=_measure(host.busy_share),
     )
 
 
@@ -257,6 +278,11 @@ def _expectation_record(expectation: Expectation) -> ExpectationRecord:
         processed_rows_per_s=_measure(expectation.processed_rows_per_s),
         latency_s=_measure(expectation.latency_s),
     )
+
+
+def _digits(value: float) -> Measure:
+    """As many digits as mean something, of a value that is foreseen or estimated."""
+    return float(f"{value:.4g}") if math.isfinite(value) else None
 
 
 def _measure(value: float | None) -> Measure:

@@ -113,8 +113,28 @@ class ShardsRecord(msgspec.Struct, frozen=True, kw_only=True):
     state_bytes: tuple[Measure, ...]
 
 
+class EstimateRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What is estimated, and its standard error."""
+
+    value: Measure
+    error: Measure
+
+
+class BatchCostsRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What the batches of an operator cost, as `model.batch` defines it."""
+
+    driver_s: EstimateRecord
+    batch_s: EstimateRecord
+    task_s: EstimateRecord
+    shard_s: EstimateRecord
+    row_s: EstimateRecord
+    skew: EstimateRecord
+    batches: Measure
+
+
 class OperatorLoadRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One operator over one interval; `shards` is null unless the journal was asked for that detail."""
+    """One operator over one interval; `shards` is null unless the journal was asked for that detail, `costs` where rows are
+    processed one by one."""
 
     name: str
     replicas: int
@@ -127,6 +147,8 @@ class OperatorLoadRecord(msgspec.Struct, frozen=True, kw_only=True):
     service_time_s: Measure
     utilisation: Measure
     latency_s: Measure
+    busy_share: Measure = None
+    costs: BatchCostsRecord | None = None
     shards: ShardsRecord | None = None
 
 
@@ -138,6 +160,7 @@ class HostLoadRecord(msgspec.Struct, frozen=True, kw_only=True):
     utilisation: Measure
     memory_bytes: Measure
     network_bytes_per_s: Measure
+    busy_share: Measure = None
 
 
 class SourceRowsRecord(msgspec.Struct, frozen=True, kw_only=True):

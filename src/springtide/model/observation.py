@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from springtide.errors import require
 from springtide.model.allocation import Allocation
+from springtide.model.batch import BatchCosts
 
 FloatArray = NDArray[np.float64]
 
@@ -60,8 +61,10 @@ class ShardLoads:
 class OperatorObservation:
     """One operator over one interval.
 
-    `utilisation` is the busy share of its replicas, `latency_s` the mean age of rows as they left it, `backlog_s` how
-    long its replicas need for the waiting rows if no more come.
+    `service_time_s` is the core time of one row more. `utilisation` is what its replicas did, as a share of what they can do
+    within the objective; `busy_share` is the share of time in which they were busy, which is high at any load where batches
+    follow one another at once. `latency_s` is the mean age of rows as they left it, `backlog_s` how long its replicas need for
+    the waiting rows if no more come. `costs` are those of its batches, None where rows are processed one by one.
     """
 
     name: str
@@ -73,9 +76,11 @@ class OperatorObservation:
     backlog_s: float
     service_time_s: float
     utilisation: float
+    busy_share: float
     latency_s: float
     replica_utilisation: FloatArray
     shards: ShardLoads
+    costs: BatchCosts | None = None
 
     def __post_init__(self) -> None:
         if self.replica_utilisation.flags.writeable:
@@ -86,12 +91,17 @@ class OperatorObservation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostObservation:
-    """One host over one interval. `utilisation` is the busy share of its cores."""
+    """One host over one interval.
+
+    `utilisation` is what it did, as a share of what it can do within the objective; `busy_share` is the share of time in which
+    its cores were busy.
+    """
 
     name: str
     state: HostState
     cores: int
     utilisation: float
+    busy_share: float
     memory_bytes: float
     network_bytes_per_s: float
 
@@ -102,7 +112,8 @@ class Observation:
 
     `observed` is the allocation as it is; `requested` is what it will be once everything asked for has happened.
     `reconfigurations` counts, by kind, what the backend carried out in the interval; `downtime_s` is how long at
-    least one operator stood still because of it.
+    least one operator stood still because of it. While a backend is `warming` up, nothing that it measures says anything yet of
+    rows, rates or costs.
     """
 
     index: int
@@ -118,6 +129,7 @@ class Observation:
     downtime_s: float
     reconfigurations: Mapping[str, int]
     events: tuple[str, ...] = ()
+    warming: bool = False
 
     def __post_init__(self) -> None:
         require(

@@ -13,15 +13,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from springtide.model.batch import BatchCosts
 from springtide.model.observation import FloatArray, OperatorObservation, ShardLoads
+from springtide.monitor.capacity import OperatorBatches
+
+_LEAST_SERVICE_TIME_S = 1e-9  # what is divided by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class IntervalCounts:
     """All operators' counters over one interval, in the order of `names`.
 
-    `age_s` sums, over the rows that left an operator, how old each was; `busy_s` is the core time its rows took.
-    Operator i's replicas are `replica_first[i]` to `replica_after[i]` in `replica_busy_s`.
+    `age_s` sums, over the rows that left an operator, how old each was; `service_time_s` is the core time of one row more.
+    Operator i's replicas are `replica_first[i]` to `replica_after[i]` in `replica_busy_s`. `batches` has one element for each
+    operator where rows are processed in batches, and none where they are processed one by one.
     """
 
     names: Sequence[str]
@@ -31,12 +36,12 @@ class IntervalCounts:
     dropped_rows: FloatArray
     backlog_rows: FloatArray
     age_s: FloatArray
-    busy_s: FloatArray
-    nominal_service_time_s: FloatArray
     replica_busy_s: FloatArray
     replica_first: NDArray[np.int64]
     replica_after: NDArray[np.int64]
     shards: Sequence[ShardLoads]
+    service_time_s: FloatArray
+    batches: Sequence[OperatorBatches] = ()
 
 
 def operator_observations(counts: IntervalCounts, interval_s: float) -> dict[str, OperatorObservation]:
@@ -44,40 +49,39 @@ def operator_observations(counts: IntervalCounts, interval_s: float) -> dict[str
     replicas = counts.replica_after - counts.replica_first
     processed = np.maximum(0.0, counts.processed_rows)
     backlog = np.maximum(0.0, counts.backlog_rows)
-    service_time_s = np.divide(counts.busy_s, processed, out=counts.nominal_service_time_s.copy(), where=processed > 0)
     latency_s = np.divide(counts.age_s, processed, out=np.zeros_like(processed), where=processed > 0)
-    replica_utilisation = counts.replica_busy_s / interval_s
+    replica_busy_share = counts.replica_busy_s / interval_s
+    service_time_s = np.maximum(_LEAST_SERVICE_TIME_S, counts.service_time_s)
+    replica_utilisation = replica_busy_share
+    if counts.batches:
+        replica_utilisation = np.zeros_like(replica_busy_share)
+        for its, first, after in zip(counts.batches, counts.replica_first, counts.replica_after, strict=True):
+            replica_utilisation[first:after] = its.replica_utilisation(interval_s)
     replica_utilisation.setflags(write=False)
-    columns = (
-        np.maximum(0.0, counts.offered_rows),
-        processed,
-        np.maximum(0.0, counts.emitted_rows),
-        np.maximum(0.0, counts.dropped_rows),
-        backlog,
-        backlog * service_time_s / replicas,
-        service_time_s,
-        _sums(replica_utilisation, counts.replica_first, counts.replica_after) / replicas,
-        latency_s,
-        counts.replica_first,
-        counts.replica_after,
-    )
-    by_row = zip(counts.names, *(column.tolist() for column in columns), counts.shards, strict=True)
+    columns = {
+        "offered_rows": np.maximum(0.0, counts.offered_rows),
+        "processed_rows": processed,
+        "emitted_rows": np.maximum(0.0, counts.emitted_rows),
+        "dropped_rows": np.maximum(0.0, counts.dropped_rows),
+        "backlog_rows": backlog,
+        "backlog_s": backlog * service_time_s / replicas,
+        "service_time_s": service_time_s,
+        "utilisation": _sums(replica_utilisation, counts.replica_first, counts.replica_after) / replicas,
+        "busy_share": _sums(replica_busy_share, counts.replica_first, counts.replica_after) / replicas,
+        "latency_s": latency_s,
+    }
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    ranges = zip(counts.replica_first.tolist(), counts.replica_after.tolist(), strict=True)
+    costs: Sequence[BatchCosts | None] = [its.costs for its in counts.batches] or [None] * len(counts.names)
     return {
         name: OperatorObservation(
             name=name,
-            offered_rows=offered,
-            processed_rows=done,
-            emitted_rows=emitted,
-            dropped_rows=dropped,
-            backlog_rows=waiting,
-            backlog_s=waiting_s,
-            service_time_s=service_s,
-            utilisation=load,
-            latency_s=age_s,
+            **dict(zip(columns, row, strict=True)),
             replica_utilisation=replica_utilisation[first:after],
             shards=shards,
+            costs=cost,
         )
-        for name, offered, done, emitted, dropped, waiting, waiting_s, service_s, load, age_s, first, after, shards in by_row
+        for name, row, (first, after), shards, cost in zip(counts.names, rows, ranges, counts.shards, costs, strict=True)
     }
 
 

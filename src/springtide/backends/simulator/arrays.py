@@ -34,17 +34,23 @@ OPERATOR = _fields(
     " grouping sink replica_count epoch"
     " record_first record_next entry_next"  # what waits: numbers of records and entries
     " emitted_first emitted_count"  # what it sent on in the present step
-    " batch_active batch_head batch_head_to batch_replicas",  # the micro-batch it is in, from head/done to head_to/done_to
+    " batch_active batch_usual batch_replicas"
+    " batch_head batch_head_to",  # the micro-batch it is in, from head/done to head_to/done_to
     floats="service_s beyond_step_s queue_rows paused_until_s backlog emitted_rows emitted_ready_s"
     " batch_start_s batch_end_s batch_committed_s batch_done batch_done_to batch_next_s"
     " offered processed dropped_full dropped_late age_s",  # counted since the last observation
 )
 EDGE = _fields(ints="upstream", floats="selectivity delay_s")  # upstream: an operator's index, or -1 - a source's
 LANE = _fields(ints="replica head", floats="paused_until_s load_s rows done batch_rows arrived busy_s")
-REPLICA = _fields(ints="host batch_host", floats="paused_until_s work want_s batch_work_s busy_s")
+REPLICA = _fields(
+    ints="host batch_host", floats="paused_until_s work want_s batch_work_s batch_span_s batch_shards batch_rows busy_s"
+)
 HOST = _fields(
     floats="cores bandwidth want_s here_s later_s left_s scale network_want network_scale network_left running busy_s bytes"
+    " batch_tasks batch_work_s batch_longest_s"  # of the batch that is being begun
 )
+# Sums over the batches that ended, and over their tasks (see monitor.batch_costs): s shards and r rows took y seconds.
+BATCHES = _fields(floats="batches tasks s r ss sr rr y sy ry yy driver_s driver_square busiest_s mean_s")
 # Rows of a record are there at once from `ready_s` on; below 0, they come all through its step.
 RECORD = _fields(ints="epoch step entry entries", floats="rows ready_s")
 ENTRY = _fields(ints="key", floats="rows time_s width_s")
@@ -62,6 +68,7 @@ COUNTED = {
     "replicas": ("busy_s",),
     "hosts": ("busy_s", "bytes"),
     "totals": ("latency_s", "latency_max_s", "late_rows"),
+    "batches": BATCHES.names or (),
 }
 
 
@@ -84,6 +91,7 @@ class Simulation(NamedTuple):
     latency_rows: Floats
     totals: Records
     world: Records
+    batches: Records
 
     def reset_counters(self) -> None:
         for name, fields in COUNTED.items():

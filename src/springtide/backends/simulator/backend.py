@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -29,12 +29,13 @@ from springtide.backends.simulator.settings import (
 )
 from springtide.backends.simulator.traffic import Traffic
 from springtide.errors import require
-from springtide.execute.carrying_out import operator_after
+from springtide.execute.carrying_out import operator_after, so_far
 from springtide.model.action import Action, AddHosts, MoveShards, ReleaseHosts, SetReplicas
 from springtide.model.allocation import Allocation, OperatorAllocation, Pool, new_host_names, spread
 from springtide.model.application import Application, Grouping
 from springtide.model.change import moved_units
 from springtide.model.observation import HostObservation, HostState, Latency, Observation
+from springtide.monitor.capacity import OperatorBatches, host_utilisation
 from springtide.monitor.interval import operator_observations
 from springtide.monitor.latency_histogram import LatencyCounts, no_latency, summarise
 
@@ -79,7 +80,7 @@ class SimulatorBackend:
         self._application, self._pool, self._settings = application, pool, settings
         self._index = {o.name: i for i, o in enumerate(application.operators)}
         self._load_balanced = [(i, o.name) for i, o in enumerate(application.operators) if o.grouping is Grouping.LOAD_BALANCED]
-        self._meter = Meter(application)
+        self._meter = Meter(application, in_batches=settings.service is ServiceModel.MICRO_BATCH)
         self._rows = _draw(rows_per_step, settings.arrivals, np.random.default_rng([seed, 0]))
         self._let_in = self._rows if intake is None else np.zeros_like(self._rows)
         self._engine = Engine(application, settings, self._let_in, seed, pool.max_hosts)
@@ -301,10 +302,14 @@ class SimulatorBackend:
 
     def _carry_out_pending(self, now_s: float) -> None:
         """Do what has been asked for, as far as the hosts it needs are running."""
+        missing = {h.name for h in self._fleet.all() if h.state is not HostState.RUNNING}
+        in_batches = self._settings.service is ServiceModel.MICRO_BATCH
         for name, placed in list(self._pending.items()):
-            if all(self._fleet[h].state is HostState.RUNNING for h in set(placed.replica_hosts)):
+            before = self._observed.operators[name]
+            now = so_far(placed, before, missing) if in_batches or missing.isdisjoint(placed.replica_hosts) else before
+            if now == placed:
                 del self._pending[name]
-                self._install(name, placed, now_s)
+            self._install(name, now, now_s)
         self._requested = self._with_pending()
         self._release_idle_hosts(now_s)
         self._moved = True
@@ -405,13 +410,14 @@ class SimulatorBackend:
             late_rows=float(totals["late_rows"]),
         )
         self._run_latency = self._run_latency.plus(latency)
+        counts = self._meter.read(state, interval_s)
         observation = Observation(
             index=self._intervals,
             start_s=start_s,
             end_s=end_s,
             source_rows={s.name: float(self._rows[i, first:last].sum()) for i, s in enumerate(self._application.sources)},
-            operators=operator_observations(self._meter.read(state), interval_s),
-            hosts=self._observe_hosts(interval_s),
+            operators=operator_observations(counts, interval_s),
+            hosts=self._observe_hosts(dict(zip(counts.names, counts.batches, strict=False)), interval_s),
             latency=summarise(latency, self._application.slo.percentile),
             observed=self._observed,
             requested=self._requested,
@@ -433,15 +439,19 @@ class SimulatorBackend:
         self._observed_from_s = observation.end_s
         self._intervals += 1
 
-    def _observe_hosts(self, interval_s: float) -> dict[str, HostObservation]:
+    def _observe_hosts(self, batches: Mapping[str, OperatorBatches], interval_s: float) -> dict[str, HostObservation]:
         memory = self._traffic.memory_bytes()
         counted = self._engine.state.hosts
+        cores = self._pool.host.cores
+        busy_share = {h.name: float(counted["busy_s"][h.slot]) / (interval_s * cores) for h in self._fleet.all()}
+        utilisation = host_utilisation(self._observed, batches, cores, interval_s) if batches else busy_share
         return {
             host.name: HostObservation(
                 name=host.name,
                 state=host.state,
-                cores=self._pool.host.cores,
-                utilisation=float(counted["busy_s"][host.slot]) / (interval_s * self._pool.host.cores),
+                cores=cores,
+                utilisation=utilisation.get(host.name, 0.0),
+                busy_share=busy_share[host.name],
                 memory_bytes=float(memory[host.slot]),
                 network_bytes_per_s=float(counted["bytes"][host.slot]) / interval_s,
             )

@@ -125,37 +125,68 @@ def _take_lanes(sim, i, head, done, head_to, done_to):  # type: ignore[no-untype
 
 @compiled
 def _batch_duration(sim, i):  # type: ignore[no-untyped-def]
-    """Fixed overhead plus the slowest replica: its task, its shards, their rows, and state it must load first."""
+    """Fixed overhead plus the slowest host: the tasks, shards and rows of its replicas, and state they must load first."""
     lanes, replicas, hosts = sim.lanes, sim.replicas, sim.hosts
     op = sim.operators[i]
     world = sim.world[0]
     first, after = op.replica_first, op.replica_first + op.replica_count
     op.batch_replicas = after - first
+    op.batch_usual = 1
     for r in range(first, after):
         replicas[r].batch_work_s = world.batch_task_s
+        replicas[r].batch_shards = 0.0
+        replicas[r].batch_rows = 0.0
         replicas[r].batch_host = replicas[r].host
         if replicas[r].host >= 0:
             hosts[replicas[r].host].running += 1.0
     for lane in range(op.lane_first, op.lane_after):
-        work = lanes[lane].batch_rows * op.service_s
+        rows = lanes[lane].batch_rows
+        r = lanes[lane].replica
         if op.grouping in (SHARED, SHUFFLE):
             # A batch deals its rows anew, those too that came when there were other replicas.
-            for r in range(first, after):
-                replicas[r].batch_work_s += work / (after - first)
-            work = 0.0
+            for s in range(first, after):
+                replicas[s].batch_rows += rows / (after - first)
+        else:
+            replicas[r].batch_rows += rows
         if op.grouping == KEY:
-            work += world.batch_shard_s  # every shard is opened and committed, rows or none
-        replicas[lanes[lane].replica].batch_work_s += work + lanes[lane].load_s
-        lanes[lane].load_s = 0.0
+            replicas[r].batch_shards += 1.0  # every shard is opened and committed, rows or none
+        if lanes[lane].load_s > 0.0:
+            replicas[r].batch_work_s += lanes[lane].load_s
+            lanes[lane].load_s = 0.0
+            op.batch_usual = 0
+    for r in range(first, after):
+        replicas[r].batch_work_s += replicas[r].batch_shards * world.batch_shard_s + replicas[r].batch_rows * op.service_s
+    return world.batch_fixed_s + _slowest_host_s(sim, i)
+
+
+@compiled
+def _slowest_host_s(sim, i):  # type: ignore[no-untyped-def]
+    """How long the tasks of a batch take where they take longest; each replica learns how long they take where it is.
+
+    The tasks on a host take turns with its cores, and with the tasks of other operators' batches that run there.
+    """
+    replicas, hosts = sim.replicas, sim.hosts
+    first, after = sim.operators[i].replica_first, sim.operators[i].replica_first + sim.operators[i].replica_count
     slowest = 0.0
     for r in range(first, after):
-        host = replicas[r].host
-        crowd = 1.0
-        if host >= 0 and hosts[host].cores > 0:
-            crowd = max(1.0, hosts[host].running / hosts[host].cores)
-        replicas[r].batch_work_s *= crowd
-        slowest = max(slowest, replicas[r].batch_work_s)
-    return world.batch_fixed_s + slowest
+        if replicas[r].host >= 0:
+            hosts[replicas[r].host].batch_tasks = 0.0
+            hosts[replicas[r].host].batch_work_s = 0.0
+            hosts[replicas[r].host].batch_longest_s = 0.0
+    for r in range(first, after):
+        if replicas[r].host >= 0:
+            host = hosts[replicas[r].host]
+            host.batch_tasks += 1.0
+            host.batch_work_s += replicas[r].batch_work_s
+            host.batch_longest_s = max(host.batch_longest_s, replicas[r].batch_work_s)
+    for r in range(first, after):
+        replicas[r].batch_span_s = replicas[r].batch_work_s
+        if replicas[r].host >= 0 and hosts[replicas[r].host].cores > 0:
+            host = hosts[replicas[r].host]
+            slots = host.batch_tasks * min(1.0, host.cores / host.running)
+            replicas[r].batch_span_s = max(host.batch_longest_s, host.batch_work_s / slots)
+        slowest = max(slowest, replicas[r].batch_span_s)
+    return slowest
 
 
 @compiled
@@ -166,18 +197,53 @@ def _work_on_batch(sim, begin, end, i):  # type: ignore[no-untyped-def]
     fixed = op.batch_end_s - op.batch_start_s
     first, after = op.replica_first, op.replica_first + op.batch_replicas
     for r in range(first, after):
-        fixed = min(fixed, op.batch_end_s - op.batch_start_s - replicas[r].batch_work_s)
+        fixed = min(fixed, op.batch_end_s - op.batch_start_s - replicas[r].batch_span_s)
+    start = op.batch_start_s + max(0.0, fixed)
     for r in range(first, after):
-        start = op.batch_start_s + max(0.0, fixed)
-        busy = max(0.0, min(end, start + replicas[r].batch_work_s) - max(begin, start))
+        span = replicas[r].batch_span_s
+        if span <= 0.0:
+            continue
+        # Tasks on a host take turns: each is at work for its part of the time that all of them take.
+        busy = max(0.0, min(end, start + span) - max(begin, start)) * (replicas[r].batch_work_s / span)
         replicas[r].busy_s += busy
         host = replicas[r].batch_host
         if host >= 0:
-            # A batch is as long as the crowd at its start makes it; whoever comes later finds what is left of the cores.
-            busy /= max(1.0, hosts[host].running / max(1.0, hosts[host].cores))
             busy = min(busy, hosts[host].left_s)
             hosts[host].busy_s += busy
             hosts[host].left_s -= busy
+
+
+@compiled
+def _learn_from_batch(sim, i):  # type: ignore[no-untyped-def]
+    """Add a batch to the sums that its costs are learned from, unless state had to be loaded in it."""
+    replicas, hosts = sim.replicas, sim.hosts
+    op = sim.operators[i]
+    if op.batch_usual == 0:
+        return
+    sums = sim.batches[i]
+    work, slowest, cores = 0.0, 0.0, 0.0
+    for host in range(len(hosts)):
+        cores += hosts[host].cores
+    for r in range(op.replica_first, op.replica_first + op.batch_replicas):
+        shards, rows, seconds = replicas[r].batch_shards, replicas[r].batch_rows, replicas[r].batch_work_s
+        sums.tasks += 1.0
+        sums.s += shards
+        sums.r += rows
+        sums.ss += shards * shards
+        sums.sr += shards * rows
+        sums.rr += rows * rows
+        sums.y += seconds
+        sums.sy += shards * seconds
+        sums.ry += rows * seconds
+        sums.yy += seconds * seconds
+        work += seconds
+        slowest = max(slowest, replicas[r].batch_span_s)
+    driver = op.batch_end_s - op.batch_start_s - slowest
+    sums.batches += 1.0
+    sums.driver_s += driver
+    sums.driver_square += driver * driver
+    sums.busiest_s += slowest
+    sums.mean_s += work / max(1.0, cores)
 
 
 @compiled
@@ -199,6 +265,7 @@ def _finish_batch(sim, i):  # type: ignore[no-untyped-def]
     lanes, replicas, hosts = sim.lanes, sim.replicas, sim.hosts
     op = sim.operators[i]
     records = sim.records.shape[1]
+    _learn_from_batch(sim, i)
     for number in range(op.batch_head, min(op.batch_head_to + 1, op.record_next)):
         begin = op.batch_done if number == op.batch_head else 0.0
         to = op.batch_done_to if number == op.batch_head_to else 1.0

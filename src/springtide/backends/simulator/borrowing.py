@@ -1,6 +1,6 @@
 """Arrays lent to compiled code by their address alone.
 
-Compiled code counts references to every array it is given, at each of its function calls; with sixteen arrays and a
+Compiled code counts references to every array it is given, at each of its function calls; with seventeen arrays and a
 dozen small functions per operator and step that costs more than the simulation. Arrays that are borrowed are not
 counted. The lender, `Engine`, keeps them alive for as long as a call lasts.
 """
@@ -19,6 +19,7 @@ from springtide.backends.simulator.compiling import inlined
 
 OPERATOR, EDGE, LANE, REPLICA, HOST = arrays.OPERATOR, arrays.EDGE, arrays.LANE, arrays.REPLICA, arrays.HOST
 RECORD, ENTRY, SLOT, TOTALS, WORLD = arrays.RECORD, arrays.ENTRY, arrays.SLOT, arrays.TOTALS, arrays.WORLD
+BATCHES = arrays.BATCHES
 FLOAT = np.dtype(np.float64)
 
 
@@ -57,4 +58,5 @@ def borrowed(places):  # type: ignore[no-untyped-def]
         carray(_pointer(places[13, 0]), (places[13, 1],), FLOAT),
         carray(_pointer(places[14, 0]), (places[14, 1],), TOTALS),
         carray(_pointer(places[15, 0]), (places[15, 1],), WORLD),
+        carray(_pointer(places[16, 0]), (places[16, 1],), BATCHES),
     )

@@ -49,6 +49,7 @@ def new_simulation(application: Application, settings: SimulatorSettings, steps:
         latency_rows=np.zeros(BINS),
         totals=np.zeros(1, arrays.TOTALS),
         world=_new_world(application, settings),
+        batches=np.zeros(len(operators), arrays.BATCHES),
     )
 
 

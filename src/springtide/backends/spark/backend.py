@@ -23,7 +23,7 @@ from springtide.backends.spark.files import Folder
 from springtide.backends.spark.fusion import described, fused
 from springtide.backends.spark.hosts import Fleet
 from springtide.backends.spark.jvm.status import Task, tasks_by_tag
-from springtide.backends.spark.measuring import OperatorCounts, OperatorMeter
+from springtide.backends.spark.measuring import OperatorCounts, OperatorMeter, Slots
 from springtide.backends.spark.query import BatchRecord, OperatorQuery
 from springtide.backends.spark.scaling import Scaling
 from springtide.backends.spark.warming import warm_up
@@ -32,25 +32,39 @@ from springtide.execute.carrying_out import operator_after
 from springtide.model.action import Action, AddHosts, MoveShards, ReleaseHosts, SetReplicas
 from springtide.model.allocation import Allocation, OperatorAllocation, Pool, new_host_names, spread
 from springtide.model.application import Application as ApplicationModel
+from springtide.model.batch import longest_batches_s
 from springtide.model.change import moved_units
 from springtide.model.observation import HostObservation, Latency, Observation, OperatorObservation
+from springtide.monitor.capacity import OperatorBatches, host_utilisation, load_rows
 from springtide.monitor.interval import IntervalCounts, operator_observations
 from springtide.monitor.latency_histogram import LatencyCounts, bin_of, no_latency, summarise
 
 
-def taken_back(came: float, foreseen: float) -> tuple[float, float]:
-    """Rows offered in an interval, and how many too many have been counted until its end.
+def levelled(came: float, owed: float, likely: float | None) -> tuple[float, float]:
+    """Rows offered in an interval, and those that came until its end and have not been counted; fewer than 0 if too many have.
 
-    A source is taken to go on as before while it is not asked. What was too much is taken back bit by bit: a rate that is
-    a quarter too low for some intervals misleads nobody, one of 0 does.
+    A source is asked when a batch is planned only, and taken to go on as before until then. What was counted too much or too
+    little is made up for bit by bit, beside what is `likely` by what the source said last: a rate that is a little off for some
+    intervals misleads nobody, one of 0 or of three times as much does.
 
-    >>> taken_back(came=-500.0, foreseen=0.0), taken_back(came=400.0, foreseen=500.0), taken_back(came=400.0, foreseen=60.0)
-    ((0.0, 500.0), (300.0, 400.0), (340.0, 0.0))
+    >>> levelled(came=-500.0, owed=0.0, likely=200.0), levelled(came=200.0, owed=-650.0, likely=200.0)
+    ((150.0, -650.0), (150.0, -600.0))
+    >>> levelled(came=600.0, owed=0.0, likely=200.0), levelled(came=200.0, owed=300.0, likely=200.0)
+    ((300.0, 300.0), (220.0, 280.0))
+    >>> levelled(came=-500.0, owed=0.0, likely=None), levelled(came=10.0, owed=20.0, likely=None)
+    ((0.0, -500.0), (30.0, 0.0))
     """
-    if came <= 0:
-        return 0.0, foreseen - came
-    back = min(foreseen, came / 4)
-    return came - back, foreseen - back
+    total = came + owed
+    if likely is None:
+        offered = max(0.0, total)
+    else:
+        made_up = min(max(owed, -_LOWER * likely), _MADE_UP * likely)
+        offered = max(min(came, (1 + _HIGHER) * likely) + made_up, (1 - _LOWER) * likely)
+    return offered, total - offered
+
+
+_LOWER, _HIGHER, _MADE_UP = 0.25, 0.5, 0.1  # of what is likely
+_WARM_AFTER_S = 120.0  # at the latest
 
 
 class WallClock:
@@ -143,8 +157,9 @@ class SparkBackend:
         self._observed = self._requested
         self._deployment = deploy(self._fleet, self._requested.operators)
         self._queries = self._deployment.queries
+        longest_s = longest_batches_s(self.application)
         self._meters = {
-            o.name: OperatorMeter(o, self._queries[o.name], self._observed.operators[o.name].replicas)
+            o.name: OperatorMeter(o, self._queries[o.name], self._observed.operators[o.name].replicas, longest_s[o.name])
             for o in self.application.operators
         }
         self._leaving: dict[str, _Leaving] = {}
@@ -153,8 +168,9 @@ class SparkBackend:
         self._said: set[str] = set()
         self._told: set[tuple[str, str]] = set()
         self._backlog: dict[tuple[str, str], float] = {}
-        self._foreseen: dict[str, float] = {}  # rows that were taken to have come, and have not yet
+        self._owed: dict[str, float] = {}  # rows that came and have not been counted, less those that were counted and did not
         self._run_latency = no_latency()
+        self._batches: dict[str, OperatorBatches] = {}  # of the interval that is being observed
         self._observed_from_s = 0.0
         self._intervals = 0
         self.told_of_batch: Callable[[str, BatchRecord, Sequence[Task]], None] = lambda *_: None
@@ -270,6 +286,9 @@ class SparkBackend:
         counts = {
             name: self._meters[name].count(records[name], timed[name], tasks, span_s, executor_busy_s) for name in self._queries
         }
+        slots = Slots(len(self._fleet.running()) * self.pool.host.cores, self.pool.host.cores)
+        for name, meter in self._meters.items():
+            meter.learn(records[name], tasks, slots)
         for name, each in records.items():
             for record in each:
                 self.told_of_batch(name, record, tasks[record.tag])
@@ -290,13 +309,22 @@ class SparkBackend:
             downtime_s=sum(query.take_downtime_s() for query in self._queries.values()),
             reconfigurations=self._take_done(counts),
             events=self._take_notes(),
+            warming=self._warming(),
         )
         for name, query in self._queries.items():
             seen = observation.operators[name]
             query.balance(np.array(seen.replica_utilisation), seen.service_time_s / observation.interval_s)
+            query.expect(self._meters[name].allowed_rows(slots.count))
         self._observed_from_s = end_s
         self._intervals += 1
         return observation
+
+    def _warming(self) -> bool:
+        """Whether no operator, or one that has begun, has run a batch yet that its costs can be learned from."""
+        begun = [meter for meter in self._meters.values() if meter.batches_seen]
+        if self._clock.now_s() > _WARM_AFTER_S:
+            return False
+        return not begun or any(not meter.is_warm for meter in begun)
 
     def _operators(
         self, counts: dict[str, OperatorCounts], interval_s: float, now_s: float
@@ -317,10 +345,21 @@ class SparkBackend:
                 grown += rows - before
             waiting[name] = sum(backlog.values())
             came = counts[name].processed_rows + counts[name].dropped_rows + grown
-            offered[name], self._foreseen[name] = taken_back(came, self._foreseen.get(name, 0.0))
+            likely = self._meters[name].likely_rows(now_s, interval_s)
+            offered[name], self._owed[name] = levelled(came, self._owed.get(name, 0.0), likely)
             for source in self._queries[name].wiring.source_names:
                 if source in source_rows and source_rows[source] == 0.0:
                     source_rows[source] = offered[name]
+        batches = {}
+        for name in names:
+            load = load_rows(
+                offered=offered[name],
+                processed=counts[name].processed_rows,
+                backlog=waiting[name],
+                interval_s=interval_s,
+                latency_s=self.application.slo.latency_s,
+            )
+            batches[name] = self._meters[name].batches(counts[name], load)
         replicas = np.array([len(counts[n].replica_busy_s) for n in names])
         after = np.cumsum(replicas)
         columns = IntervalCounts(
@@ -332,22 +371,23 @@ class SparkBackend:
             dropped_rows=np.array([counts[n].dropped_rows for n in names]),
             backlog_rows=np.array([waiting[n] for n in names]),
             age_s=np.array([counts[n].age_s for n in names]),
-            busy_s=np.array([counts[n].busy_s for n in names]),
-            nominal_service_time_s=np.array([self._meters[n].service_time_s for n in names]),
+            service_time_s=np.array([self._meters[n].service_time_s for n in names]),
             # What was read for a replica elsewhere is counted as its own: nobody is busier than all the time.
             replica_busy_s=np.minimum(interval_s, np.concatenate([counts[n].replica_busy_s for n in names])),
             replica_first=after - replicas,
             replica_after=after,
             shards=[self._meters[n].loads(counts[n], waiting[n]) for n in names],
+            batches=list(batches.values()),
         )
+        self._batches = batches
         return operator_observations(columns, interval_s), source_rows
 
     def overcounted(self) -> tuple[float, dict[str, float]]:
-        """Rows that were taken to come and have not: from all sources, and at each operator."""
+        """Rows that were counted and have not come: from all sources, and at each operator."""
         first = {source: name for name in reversed(list(self._queries)) for source in self._queries[name].wiring.source_names}
         known = {source.name for source in self.application.sources}
-        sources = sum(self._foreseen.get(name, 0.0) for source, name in first.items() if source in known)
-        return sources, dict(self._foreseen)
+        sources = sum(-self._owed.get(name, 0.0) for source, name in first.items() if source in known)
+        return sources, {name: -rows for name, rows in self._owed.items()}
 
     def _latency(self, records: dict[str, list[BatchRecord]]) -> LatencyCounts:
         """Rows leave with the batch of an operator that has a sink."""
@@ -395,6 +435,7 @@ class SparkBackend:
         return OperatorAllocation(tuple(hosts), routing.allocation.shard_replicas)
 
     def _hosts(self, executor_busy_s: dict[str, float], interval_s: float) -> dict[str, HostObservation]:
+        utilisation = host_utilisation(self._observed, self._batches, self.pool.host.cores, interval_s)
         busy_s: dict[str, float] = {}
         for executor, seconds in executor_busy_s.items():
             host = self._fleet.host_of(executor)
@@ -405,7 +446,8 @@ class SparkBackend:
                 name=host.name,
                 state=host.state,
                 cores=self.pool.host.cores,
-                utilisation=min(1.0, busy_s.get(host.name, 0.0) / (interval_s * self.pool.host.cores)),
+                utilisation=utilisation.get(host.name, 0.0),
+                busy_share=min(1.0, busy_s.get(host.name, 0.0) / (interval_s * self.pool.host.cores)),
                 memory_bytes=0.0 if host.executor is None else float(host.executor.memory_bytes),
                 network_bytes_per_s=0.0,
             )

@@ -5,14 +5,18 @@ Cost: one look at the status store for each batch of the interval, none for batc
 * rows: from the edges' own entries, or counted on the way from a source;
 * busy time: the run time of tasks within the interval, those that still run too; what a replica's own task took is the
   replica's, what was read for it is shared by all;
+* what batches cost: from tasks of batches that nothing unusual happened to, neither an executor's first ones nor a shard's move
+  (`monitor.batch_costs`);
 * backlog: what edges hold, and what sources said last; while a batch runs they are not asked, and taken to go on as before;
-* a shard's part in a task's time, and its rows: by the bytes that the shuffle sent to it;
+* a shard's rows: by the bytes that the shuffle sent to it; its time: by what shards and rows cost;
 * state: the size of one shard's files in the checkpoint, another shard each time.
 """
 
 from __future__ import annotations
 
 import json
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,8 +31,11 @@ from springtide.backends.spark.query import BatchRecord, OperatorQuery, TimedBat
 from springtide.backends.spark.routing import BatchRouting
 from springtide.model.application import Operator
 from springtide.model.observation import FloatArray, ShardLoads
+from springtide.monitor.batch_costs import BatchMoments, BatchSample, LearnedCosts
+from springtide.monitor.capacity import OperatorBatches, rows_by_replica
 
 _NOTHING_COMES_S = 1.0  # a query that has begun no batch for so long after it could have has nothing to read
+_COLD_BATCHES = 3  # of an executor, in which code is compiled and Python workers start
 
 
 @dataclass(kw_only=True, eq=False)
@@ -39,24 +46,42 @@ class OperatorCounts:
     emitted_rows: float = 0.0
     dropped_rows: float = 0.0
     age_s: float = 0.0
-    busy_s: float = 0.0
     replica_busy_s: FloatArray
-    shard_busy_s: FloatArray
     shard_rows: FloatArray
     moved_shards: int = 0
+    batches: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """The slots of all executors that run: `count` of them, `cores` each."""
+
+    count: int
+    cores: int
+
+    def busiest_s(self, tasks: Sequence[Task]) -> float:
+        """How long the tasks of one stage take on the executor where they take longest."""
+        run_s: dict[str, list[float]] = {}
+        for task in tasks:
+            run_s.setdefault(task.executor, []).append(task.run_s)
+        return max((max(*each, sum(each) / self.cores) for each in run_s.values()), default=0.0)
 
 
 class OperatorMeter:
     """Measures one operator's query, interval after interval."""
 
-    def __init__(self, operator: Operator, query: OperatorQuery, replicas: int) -> None:
+    def __init__(self, operator: Operator, query: OperatorQuery, replicas: int, longest_batch_s: float) -> None:
         self._operator, self._query = operator, query
+        self._longest_batch_s = longest_batch_s
+        self._learned = LearnedCosts.begin()
+        self._batches_of: Counter[str] = Counter()  # by executor
+        self._around_s = 0.0  # what Spark does before and after a batch's function
         self._replicas = replicas  # of the last batch, or those to begin with
         self._shares = np.full(operator.shards, 1 / operator.shards)
         self._state_bytes = np.zeros(operator.shards)
         self._sampled = 0
         self._heard: dict[str, Heard] = {}
-        self.service_time_s = operator.service_time_s  # as last measured
+        self._routes: tuple[int, ...] = ()  # of the last batch
         self.last_tasks: list[Task] = []  # those that were the replicas of the last batch
 
     def count(
@@ -72,26 +97,95 @@ class OperatorMeter:
         if records:
             self._replicas = records[-1].routing.allocation.replicas
         replicas = self._replicas
-        shards = self._operator.shards
-        counts = OperatorCounts(replica_busy_s=np.zeros(replicas), shard_busy_s=np.zeros(shards), shard_rows=np.zeros(shards))
+        counts = OperatorCounts(replica_busy_s=np.zeros(replicas), shard_rows=np.zeros(self._operator.shards))
         for record in records:
-            self._add(counts, record, tasks[record.tag])
+            self._add(counts, record)
             self.last_tasks = [t for t in tasks[record.tag] if t.last_stage]
-        if counts.processed_rows > 0:
-            self.service_time_s = counts.busy_s / counts.processed_rows
         for batch in timed:
             self._share_time(counts, batch.routing, tasks[batch.tag], span_s)
             for task in tasks[batch.tag]:
                 host_busy_s[task.executor] = host_busy_s.get(task.executor, 0.0) + task.busy_between(*span_s)
         return counts
 
-    def _add(self, counts: OperatorCounts, record: BatchRecord, tasks: Sequence[Task]) -> None:
+    def learn(self, records: Sequence[BatchRecord], tasks: Mapping[str, Sequence[Task]], slots: Slots) -> None:
+        """Learn what batches cost from those that ended."""
+        self._around_s = _around_s(self._query.progress(), self._around_s)
+        samples = [sample for record in records if (sample := self._sample(record, tasks[record.tag], slots)) is not None]
+        self._learned = self._learned.then(BatchMoments.of(samples))
+
+    def _sample(self, record: BatchRecord, tasks: Sequence[Task], slots: Slots) -> BatchSample | None:
+        """A batch as its costs are learned from it; None if something unusual happened to it, or to what is known of it."""
+        there = {task.executor for task in tasks}
+        cold = any(self._batches_of[executor] < _COLD_BATCHES for executor in there)
+        self._batches_of.update(there)
+        own = [task for task in tasks if task.last_stage]
+        if cold or record.moved_shards or not own or any(task.ended_s is None for task in tasks):
+            return None
+        fed = [task for task in tasks if not task.last_stage]
+        groups = record.routing.groups
+        as_routed = len(own) == len(groups)
+        task_shards = np.array([len(groups[t.index]) if as_routed else 0 for t in own], dtype=np.float64)
+        shares = np.full(len(own), 1 / len(own))
+        if as_routed and task_shards.any():
+            shares = np.array([self._shares[list(groups[t.index])].sum() for t in own])
+        return BatchSample(
+            rows=record.rows_in,
+            duration_s=record.finished_s - record.started_s + self._around_s,
+            task_shards=task_shards,
+            task_rows=record.rows_in * shares,
+            task_s=np.array([t.run_s for t in own]),
+            feeding_s=sum(t.run_s for t in fed) if fed else None,
+            busiest_s=slots.busiest_s(fed) + slots.busiest_s(own),
+            mean_s=sum(t.run_s for t in tasks) / max(1, slots.count),
+        )
+
+    @property
+    def batches_seen(self) -> bool:
+        """Whether any batch has ended."""
+        return bool(self._batches_of)
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether what batches cost has been learned from one."""
+        return self._learned.batches > 0
+
+    @property
+    def service_time_s(self) -> float:
+        """What one row more takes."""
+        return self._learned.costs.row_s.value
+
+    def allowed_rows(self, slots: int) -> float:
+        """The rows of a batch that is as long as the objective allows; infinite while nothing is known of batches."""
+        costs, tasks = self._learned.costs, self._replicas
+        if not self.is_warm or costs.row_s.value <= 0:
+            return math.inf
+        shards = self._operator.shards if self._operator.keyed else 0
+        empty_s = costs.duration_s(rows=0.0, tasks=tasks, shards=shards, slots=max(1, slots))
+        left_s = max(self._longest_batch_s - empty_s, self._longest_batch_s / 2)
+        return left_s * max(1, slots) / (costs.skew.value * costs.row_s.value)
+
+    def batches(self, counts: OperatorCounts, load: float) -> OperatorBatches:
+        """What batches cost, and what each replica of the last one had to do in the interval, of so many rows."""
+        replicas = len(counts.replica_busy_s)
+        busy_s = counts.replica_busy_s
+        shares = busy_s / busy_s.sum() if busy_s.sum() > 0 else np.full(replicas, 1 / replicas)
+        served = np.zeros(replicas)
+        routes = self._routes
+        if self._operator.keyed and len(routes) == self._operator.shards and max(routes) < replicas:
+            served = np.bincount(routes, minlength=replicas).astype(np.float64)
+            shares = rows_by_replica(self._shares, routes, replicas)
+        return OperatorBatches(
+            costs=self._learned.costs, longest_s=self._longest_batch_s, replica_rows=shares * load, replica_shards=served
+        )
+
+    def _add(self, counts: OperatorCounts, record: BatchRecord) -> None:
         counts.processed_rows += record.rows_in - record.rows_set_aside
         counts.dropped_rows += record.rows_set_aside
         counts.emitted_rows += record.rows_out
         counts.moved_shards += record.moved_shards
+        counts.batches += 1
         counts.age_s += float((record.ingested.ages_s(record.finished_s) * record.ingested.rows).sum())
-        counts.busy_s += sum(task.run_s for task in tasks)
+        self._routes = record.routing.allocation.shard_replicas
         if record.shard_bytes is not None and record.shard_bytes.sum() > 0:
             self._shares = record.shard_bytes / record.shard_bytes.sum()
         counts.shard_rows += record.rows_in * self._shares
@@ -99,30 +193,25 @@ class OperatorMeter:
     def _share_time(
         self, counts: OperatorCounts, routing: BatchRouting, tasks: Sequence[Task], span_s: tuple[float, float]
     ) -> None:
-        """A batch's time within the interval, by replica and by shard."""
-        shares, replicas = self._shares, len(counts.replica_busy_s)
+        """A batch's time within the interval, by replica."""
+        replicas = len(counts.replica_busy_s)
         own = [t for t in tasks if t.last_stage]
         whole = all(t.ended_s is not None for t in tasks)  # else the other replicas' tasks may still come
         placed = len(own) == len(routing.task_replicas) or (not whole and len(own) < len(routing.task_replicas))
         shared_s = sum(t.busy_between(*span_s) for t in tasks if not (t.last_stage and placed))
         counts.replica_busy_s += shared_s / replicas
-        counts.shard_busy_s += shared_s * shares
         for task in own if placed else ():
-            busy_s = task.busy_between(*span_s)
             replica = routing.task_replicas[task.index]
             if replica < replicas:
-                counts.replica_busy_s[replica] += busy_s
-            group = list(routing.groups[task.index])
-            if group:
-                part = shares[group]
-                counts.shard_busy_s[group] += busy_s * (part / part.sum() if part.sum() > 0 else 1 / len(group))
+                counts.replica_busy_s[replica] += task.busy_between(*span_s)
 
     def loads(self, counts: OperatorCounts, backlog_rows: float) -> ShardLoads:
         """Per shard for a keyed operator, per replica for any other."""
         if self._operator.keyed:
+            costs = self._learned.costs
             return ShardLoads(
                 rows=counts.shard_rows,
-                busy_s=counts.shard_busy_s,
+                busy_s=costs.shard_s.value * counts.batches + costs.row_s.value * counts.shard_rows,
                 backlog_rows=backlog_rows * self._shares,
                 state_bytes=self._state_bytes.copy(),
             )
@@ -166,10 +255,19 @@ class OperatorMeter:
                 waiting[name] = 0.0
                 continue
             heard = self._heard[name] = heard_next(self._heard.get(name), lag.offered, asked_s)
-            idle = now is None and self._query.idle_s(now_s) > _NOTHING_COMES_S
-            offered = lag.offered if idle else max(lag.offered, heard.offered_by(now_s))
+            offered = lag.offered if self._idle(now_s) else max(lag.offered, heard.offered_by(now_s))
             waiting[name] = max(0.0, offered - lag.read)
         return waiting, silent
+
+    def likely_rows(self, now_s: float, seconds: float) -> float | None:
+        """What its sources bring in so many seconds by what they said last; None if they say nothing, or nothing comes."""
+        heard = list(self._heard.values())
+        if not heard or self._query.wiring.upstream or self._idle(now_s) or any(one.rows_per_s <= 0 for one in heard):
+            return None
+        return sum(one.rows_per_s for one in heard) * seconds
+
+    def _idle(self, now_s: float) -> bool:
+        return self._query.now is None and self._query.idle_s(now_s) > _NOTHING_COMES_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +305,15 @@ def heard_next(before: Heard | None, offered: float, at_s: float) -> Heard:
     if at_s <= before.at_s:
         return before
     return Heard(offered, at_s, (offered - before.offered) / (at_s - before.at_s))
+
+
+def _around_s(progress: Mapping[str, Any] | None, before_s: float) -> float:
+    """What the last batch took beside its function: planning it, and writing down that it is done."""
+    durations = {} if progress is None else progress["durationMs"]
+    if "addBatch" not in durations:
+        return before_s
+    around_s = float(durations["triggerExecution"] - durations["addBatch"]) / 1000
+    return max(0.0, around_s if before_s == 0.0 else before_s + 0.2 * (around_s - before_s))
 
 
 def _epoch_s(text: str) -> float:

@@ -7,6 +7,8 @@ the next batch.
 
 from __future__ import annotations
 
+import logging
+import math
 import threading
 import time
 from collections import deque
@@ -18,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pyspark.sql.functions as F
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -33,7 +36,16 @@ from springtide.backends.spark.files import Folder
 from springtide.backends.spark.fusion import QueryPlan
 from springtide.backends.spark.hosts import Fleet
 from springtide.backends.spark.jvm.executors import Executor
-from springtide.backends.spark.jvm.running import checkpoint_root, counted, counted_by, source_offsets, state_root
+from springtide.backends.spark.jvm.running import (
+    checkpoint_root,
+    counted,
+    counted_by,
+    limit_rows,
+    read_limits,
+    source_offsets,
+    state_root,
+)
+from springtide.backends.spark.jvm.scala import JavaObject
 from springtide.backends.spark.jvm.state_places import StateStores, move, state_stores
 from springtide.backends.spark.jvm.tasks import partition_count, shuffled_bytes
 from springtide.backends.spark.offsets import batch_offsets, edge_entries
@@ -45,6 +57,7 @@ from springtide.model.application import Grouping
 from springtide.model.observation import FloatArray
 from springtide.monitor.ingest_times import IngestTimes, at_once, joined, nobody
 
+_LOG = logging.getLogger(__name__)
 _KEPT_RECORDS = 10_000
 _SOURCES_WITHIN_S = 30.0
 _COMMIT_WITHIN_S = 10.0
@@ -145,6 +158,9 @@ class OperatorQuery:
         self._began = 0
         self._last_begun = -1
         self._consumed: dict[str, int] = {}
+        self._allowed_rows = math.inf  # of a batch that is as long as the objective allows
+        self._own_limits: JavaObject | None = None  # that the query began with
+        self._limited_to: int | None = None
         self._query: StreamingQuery | None = None
         self.failure: str | None = None
 
@@ -262,6 +278,33 @@ class OperatorQuery:
             if self._whole and uneven(utilisation):
                 self._uneven_with = len(utilisation)
 
+    def expect(self, rows: float) -> None:
+        """How many rows a batch may have that is as long as the objective allows, on the hosts there are."""
+        with self._lock:
+            self._allowed_rows = rows
+
+    def _limit_next_batch(self) -> None:
+        """Let the next batch take no more rows than it can process within the objective while hosts are on their way.
+
+        The longer rows wait, the longer a batch is, and hosts that come are not used before it is over. So batches are kept
+        short until they have come. Without any on their way, long batches are the ones that do most.
+        """
+        if self._query is None or self.wiring.upstream or not self.wiring.source_names:
+            return
+        with self._lock:
+            waits = bool(self._fleet.awaited().intersection(self._requested.replica_hosts))
+            rows = max(1, int(self._allowed_rows)) if waits and math.isfinite(self._allowed_rows) else None
+        if rows == self._limited_to:
+            return
+        try:
+            if self._own_limits is None:
+                self._own_limits = read_limits(self._query)
+            limit_rows(self._spark.sparkContext, self._query, self._own_limits, rows)
+        except Py4JError as error:  # another Spark: batches are as long as they are
+            self._allowed_rows = math.inf
+            _LOG.warning("%s: batches cannot be limited while hosts start: %s", self.name, reason(error))
+        self._limited_to = rows
+
     def saw_shards(self, batch_id: int, places: Mapping[int, str]) -> None:
         """Where shards were really served in a batch; what is seen of a batch before the last is old."""
         with self._lock:
@@ -326,6 +369,7 @@ class OperatorQuery:
             finally:
                 self._now, self._over_s = None, time.time()
                 self._ended += 1
+            self._limit_next_batch()
 
     @contextmanager
     def _unless_stopping(self) -> Iterator[None]:

@@ -158,6 +158,7 @@ class World:
             backlog_s=max(0.0, offered - processed) * SERVICE_S / placed.replicas,
             service_time_s=SERVICE_S,
             utilisation=float(utilisation.mean()),
+            busy_share=float(utilisation.mean()),
             latency_s=0.01,
             replica_utilisation=utilisation,
             shards=ShardLoads(
@@ -179,6 +180,7 @@ class World:
                 state=HostState.RUNNING,
                 cores=self.size.cores,
                 utilisation=min(1.0, cores / self.size.cores),
+                busy_share=min(1.0, cores / self.size.cores),
                 memory_bytes=2.0**30,
                 network_bytes_per_s=1e6,
             )

@@ -2,13 +2,15 @@
 
 Models: the last rate; two moving averages; a damped trend (E. S. Gardner, E. McKenzie, "Forecasting Trends in Time Series",
 Management Science 31(10), 1985); once a day has been seen, the last rate and an average, each with the change that the same
-time of yesterday saw; and whatever a trained model says (see `serving`). They are judged at distances of 1, 2, 4, ... intervals
-by their absolute errors, of which the older count less, and the best at each distance is used there. So a trained model that is
-worse than the last value is not used.
+time of yesterday saw; and whatever a trained model says (see `serving`). They are judged at distances of 1, 2, 4, ...
+intervals, as far ahead as is planned, by their absolute errors, of which the older count less, and the best at each distance is
+used there. So a trained model that is worse than the last value is not used.
 
 How wrong a forecast may be is what it has been: the ratios of what came to what had been forecast at that distance are kept,
 and their quantiles stretch the forecast (split conformal prediction; V. Vovk, A. Gammerman, G. Shafer, "Algorithmic Learning in
-a Random World", 2005). Nothing is assumed of their distribution. Until enough has been seen a broad guess stands in.
+a Random World", 2005). Nothing is assumed of their distribution. Older ratios count for less, and the largest event among them
+is left out: what has happened once may never happen again, what has happened twice is held as likely as it has been lately.
+Until enough has been seen a broad guess stands in.
 
 Rules: what is kept does not grow but for one number per interval of the last three days; the same rates give the same
 forecasts. Sources are dealt with all at once: arrays have the axes source, distance, model.
@@ -16,6 +18,7 @@ forecasts. Sources are dealt with all at once: arrays have the axes source, dist
 
 from __future__ import annotations
 
+import math
 from statistics import NormalDist
 
 import numpy as np
@@ -25,15 +28,15 @@ from springtide.model.observation import FloatArray, Observation
 from springtide.model.protocols import Forecast
 
 MODEL = "online"
-STEPS = 32
+HORIZON_S = 1200.0  # how far ahead is said what comes, at least
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
-DISTANCES = np.array([1, 2, 4, 8, 16, 32])
 _UPPER = LEVELS.index(0.95)
-_NEAR = len(DISTANCES)
+_FEWEST_STEPS = 32
 _LAST, _TRAINED = 1, 6  # among the models
 _MODELS = 7
 _DAY_S = 86_400.0
 _KEPT_RATIOS = 2048
+_HALF_LIFE = 512  # intervals after which a ratio counts half
 _GUESSED_RATIOS = 16
 _GUESSED_SPREAD = 0.1  # of one interval; it grows with the fourth root of the distance
 _REFRESH = 8  # intervals between two looks at the quantiles, unless the rate has moved
@@ -46,7 +49,18 @@ _SMOOTH_S = 300.0  # yesterday is looked at through a window of this width
 _NEGLIGIBLE = 1e-3  # of the highest rate: ratios of less say nothing
 _ALIKE = 0.35  # how far apart two rates are alike, as a logarithm
 _UNLIKE = 0.01  # what a ratio seen at quite another rate counts
+_EVENT = 1.5  # a ratio that is larger than usual
 _LARGEST_CHANGE = 5.0  # that yesterday may foretell
+
+
+def distances_of(interval_s: float) -> NDArray[np.int64]:
+    """How many intervals ahead forecasts are judged: the last is how far ahead they reach.
+
+    >>> distances_of(30.0).tolist(), int(distances_of(3.0)[-1])
+    ([1, 2, 4, 8, 16, 32, 64], 512)
+    """
+    steps = max(_FEWEST_STEPS, HORIZON_S / interval_s)
+    return 2 ** np.arange(math.ceil(math.log2(steps) - 1e-9) + 1)
 
 
 class OnlineForecaster:
@@ -54,6 +68,7 @@ class OnlineForecaster:
 
     def __init__(self, interval_s: float) -> None:
         self._interval_s = interval_s
+        self.distances = distances_of(interval_s)
         self._sources: tuple[str, ...] = ()
         self._series = _Series(0, interval_s)
 
@@ -61,12 +76,12 @@ class OnlineForecaster:
         return self.told(observation, None)
 
     def told(self, observation: Observation, trained: FloatArray | None) -> Forecast:
-        """The forecast, where trained models say something too: `trained[source, i]` is the rate at `DISTANCES[i]`, or NaN."""
+        """The forecast, where trained models say something too: `trained[source, i]` is the rate at `distances[i]`, or NaN."""
         sources = tuple(observation.source_rows)
         if sources != self._sources:  # a source that comes or goes begins all of them anew
             self._sources, self._series = sources, _Series(len(sources), self._interval_s)
         rates = np.array([rows / observation.interval_s for rows in observation.source_rows.values()])
-        self._series.add(rates, np.full((len(sources), _NEAR), np.nan) if trained is None else trained)
+        self._series.add(rates, np.full((len(sources), len(self.distances)), np.nan) if trained is None else trained)
         mean, quantiles = self._series.forecast()
         return Forecast(
             interval_s=self._interval_s,
@@ -79,7 +94,7 @@ class OnlineForecaster:
 
     @property
     def uses_trained(self) -> NDArray[np.bool_]:
-        """Whether what trained models say is used: one row for each source, at each of `DISTANCES`."""
+        """Whether what trained models say is used: one row for each source, at each of `distances`."""
         used: NDArray[np.bool_] = self._series.chosen == _TRAINED
         return used
 
@@ -93,6 +108,10 @@ class _Series:
     """The rates of some sources."""
 
     def __init__(self, sources: int, interval_s: float) -> None:
+        self._distances = distances_of(interval_s)
+        near, steps = len(self._distances), int(self._distances[-1])
+        # What is known at the distances becomes known at every step, by a straight line in between, as a product with this.
+        self._between = np.array([np.interp(np.arange(1, steps + 1), self._distances, one) for one in np.eye(near)])
         self._per_day = max(1, round(_DAY_S / interval_s))
         self._smooth = max(1, round(_SMOOTH_S / interval_s))
         self._sums = np.zeros((sources, 1024))  # of all rates up to each interval, of the last three days
@@ -100,19 +119,20 @@ class _Series:
         self._forgotten = 0
         self._count = 0
         self._last, self._fast, self._slow, self._trend, self._highest = np.zeros((5, sources))
-        rows = int(DISTANCES[-1]) + 1
-        self._made = np.zeros((rows, sources, _NEAR, _MODELS))  # what each model said, by when it said it
-        self._used = np.zeros((rows, sources, _NEAR))
-        self._losses = np.zeros((sources, _NEAR, _MODELS))
+        rows = steps + 1
+        self._made = np.zeros((rows, sources, near, _MODELS))  # what each model said, by when it said it
+        self._used = np.zeros((rows, sources, near))
+        self._losses = np.zeros((sources, near, _MODELS))
         self._losses[:, :, _TRAINED] = np.inf  # until one has said something that has come out
-        self._compared = np.zeros((2, sources, _NEAR))  # losses of trained models, and of the last value beside them
-        self.chosen = np.zeros((sources, _NEAR), np.int64)
-        self._ratios = np.full((sources, _NEAR, _KEPT_RATIOS), np.inf)
-        self._levels = np.full((sources, _NEAR, _KEPT_RATIOS), np.nan)  # at which each ratio was seen, as a logarithm
-        for i, distance in enumerate(DISTANCES.tolist()):
+        self._compared = np.zeros((2, sources, near))  # losses of trained models, and of the last value beside them
+        self.chosen = np.zeros((sources, near), np.int64)
+        self._ratios = np.full((sources, near, _KEPT_RATIOS), np.inf)
+        self._levels = np.full((sources, near, _KEPT_RATIOS), np.nan)  # at which each ratio was seen, as a logarithm
+        self._seen_at = np.zeros((sources, near, _KEPT_RATIOS))  # and when
+        for i, distance in enumerate(self._distances.tolist()):
             self._ratios[:, i, :_GUESSED_RATIOS] = _guess(distance)
-        self._kept = np.full((sources, _NEAR), _GUESSED_RATIOS)
-        self._factors = np.ones((sources, len(LEVELS), _NEAR))
+        self._kept = np.full((sources, near), _GUESSED_RATIOS)
+        self._factors = np.ones((sources, len(LEVELS), near))
         self._looked_at = np.zeros(sources)  # the rates at which the quantiles were looked at
         self._looked = np.full(sources, -_REFRESH)  # and when
 
@@ -134,9 +154,9 @@ class _Series:
 
     def forecast(self) -> tuple[FloatArray, FloatArray]:
         """The next rates of each source, and their quantiles, with the axes source, level, step."""
-        mean = self._used[self._count % len(self._used)] @ _BETWEEN
+        mean = self._used[self._count % len(self._used)] @ self._between
         floor = _NEGLIGIBLE * self._highest[:, None, None]
-        quantiles: FloatArray = np.maximum(0.0, (mean[:, None, :] + floor) * (self._factors @ _BETWEEN) - floor)
+        quantiles: FloatArray = np.maximum(0.0, (mean[:, None, :] + floor) * (self._factors @ self._between) - floor)
         return mean, quantiles
 
     def trained_share(self) -> FloatArray:
@@ -147,11 +167,11 @@ class _Series:
 
     def _score(self, rates: FloatArray) -> None:
         """Compare what has come with what was said of it at each distance."""
-        near = np.flatnonzero(self._count >= DISTANCES)
+        near = np.flatnonzero(self._count >= self._distances)
         if not near.size:
             return
         floor = _NEGLIGIBLE * np.maximum(self._highest, rates)
-        then = (self._count - DISTANCES[near] + 1) % len(self._used)
+        then = (self._count - self._distances[near] + 1) % len(self._used)
         errors = np.abs(self._made[then, :, near].swapaxes(0, 1) - rates[:, None, None])
         known = np.isfinite(errors[:, :, _TRAINED])
         self._compare(near, errors, known)
@@ -175,6 +195,7 @@ class _Series:
         slots = np.where(kept < _KEPT_RATIOS, kept, self._count % _KEPT_RATIOS)
         self._ratios[some[:, None], near, slots] = ratios
         self._levels[some[:, None], near, slots] = levels
+        self._seen_at[some[:, None], near, slots] = self._count
         self._kept[np.ix_(some, near)] = np.minimum(kept + 1, _KEPT_RATIOS)
 
     def _quantiles(self, source: int) -> FloatArray:
@@ -183,18 +204,30 @@ class _Series:
         A forecast of a rate like the present one says more than others do: low rates are relatively less certain.
         """
         floor = _NEGLIGIBLE * self._highest[source]
-        found = np.ones((len(LEVELS), _NEAR))
+        found = np.ones((len(LEVELS), len(self._distances)))
         used = self._used[self._count % len(self._used), source]
-        for i in range(_NEAR):
+        for i in range(len(self._distances)):
             kept = int(self._kept[source, i])
             ratios = self._ratios[source, i, :kept]
             now = np.log(used[i] + floor) if floor > 0 else 0.0
             apart = np.nan_to_num((self._levels[source, i, :kept] - now) / _ALIKE, nan=1.0)
-            weights = np.exp(-0.5 * np.minimum(apart, 5.0) ** 2) + _UNLIKE
+            age = (self._count - self._seen_at[source, i, :kept]) / _HALF_LIFE
+            weights = (np.exp(-0.5 * np.minimum(apart, 5.0) ** 2) + _UNLIKE) * np.exp2(-age)
+            weights[self._largest_event(source, i, ratios)] = 0.0
             order = np.argsort(ratios)
             below = np.cumsum(weights[order])
             at = np.searchsorted(below, np.array(LEVELS) * below[-1])
             found[:, i] = ratios[order][np.minimum(at, kept - 1)]
+        return found
+
+    def _largest_event(self, source: int, near: int, ratios: FloatArray) -> NDArray[np.bool_]:
+        """Which ratios belong to the event with the largest of them: from one distance before it to one after it."""
+        seen_at = self._seen_at[source, near, : len(ratios)]
+        came = np.where(seen_at > 0, ratios, 0.0)  # guesses are no events
+        largest = int(came.argmax())
+        if came[largest] <= _EVENT:
+            return np.zeros(len(ratios), np.bool_)
+        found: NDArray[np.bool_] = (came > _EVENT) & (np.abs(seen_at - seen_at[largest]) <= self._distances[near])
         return found
 
     def _learn(self, rates: FloatArray) -> None:
@@ -220,7 +253,7 @@ class _Series:
 
     def _say(self, trained: FloatArray) -> None:
         row = self._count % len(self._used)
-        damped = _DAMPING * (1 - _DAMPING**DISTANCES) / (1 - _DAMPING)
+        damped = _DAMPING * (1 - _DAMPING**self._distances) / (1 - _DAMPING)
         yesterday = self._change_of_yesterday()
         said = self._made[row]
         said[:, :, 0] = self._last[:, None] * yesterday
@@ -237,12 +270,12 @@ class _Series:
     def _change_of_yesterday(self) -> FloatArray:
         """What the same time of yesterday was followed by, as a factor at each distance; 1 while there is no yesterday."""
         start = self._count - self._per_day - self._forgotten
-        factors = np.ones((len(self._last), _NEAR))
+        factors = np.ones((len(self._last), len(self._distances)))
         if start - self._smooth < 0:
             return factors
         then = self._around(start)
         some = then > 0
-        later = np.stack([self._around(start + distance) for distance in DISTANCES.tolist()], axis=1)
+        later = np.stack([self._around(start + distance) for distance in self._distances.tolist()], axis=1)
         factors[some] = np.clip(later[some] / then[some, None], 1 / _LARGEST_CHANGE, _LARGEST_CHANGE)
         return factors
 
@@ -258,7 +291,3 @@ def _guess(distance: int) -> FloatArray:
     spread = _GUESSED_SPREAD * distance**0.25
     normal = NormalDist(0.0, spread)
     return np.exp([normal.inv_cdf((i + 0.5) / _GUESSED_RATIOS) for i in range(_GUESSED_RATIOS)])
-
-
-# What is known at the distances becomes known at every step, by a straight line in between, as a product with this.
-_BETWEEN: FloatArray = np.array([np.interp(np.arange(1, STEPS + 1), DISTANCES, one) for one in np.eye(_NEAR)])

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from springtide.errors import SpringtideError
 from springtide.forecast.mixing.following import Following
 from springtide.forecast.models.auto import Auto, members_together
-from springtide.forecast.running.online import DISTANCES, OnlineForecaster
+from springtide.forecast.running.online import OnlineForecaster, distances_of
 from springtide.forecast.trained import Trained, TrainedSeries
 from springtide.model.observation import FloatArray, Observation
 from springtide.model.protocols import Forecast
@@ -123,7 +123,7 @@ class ServedForecaster:
             self._since_s = observation.start_s
         sources = list(observation.source_rows)
         rows = {name: i for i, name in enumerate(sources)}
-        said = np.full((len(sources), len(DISTANCES)), np.nan)
+        said = np.full((len(sources), len(self._online.distances)), np.nan)
         too_old = _too_old(self._age_s + observation.end_s - self._since_s, self._oldest_s)
         why: dict[str, str] = {}
         for group in self._groups:
@@ -206,9 +206,10 @@ class _Group:
     def __init__(self, those: Sequence[Served], control_s: float, *, turns: int = 1) -> None:
         self.sources = [one.source for one in those]
         self._control_s = control_s
+        self._distances = distances_of(control_s)
         self._interval_s = float(those[0].series.interval_s)
         self._past = those[0].series.past
-        wanted = math.ceil((int(DISTANCES[-1]) * control_s) / self._interval_s) + turns
+        wanted = math.ceil((int(self._distances[-1]) * control_s) / self._interval_s) + turns
         self._steps = min(wanted, those[0].series.future)
         self._low = np.array([one.series.scale.low_per_s for one in those])
         self._span = np.array([one.series.scale.span_per_s for one in those])
@@ -275,9 +276,9 @@ class _Group:
         self.waits, self.said_at = False, self._index
 
     def ahead(self) -> FloatArray:
-        """What is said of the rates at each of `DISTANCES` after the newest observation; NaN while nothing is."""
+        """What is said of the rates at each distance (`distances_of`) after the newest observation; NaN while nothing is."""
         since_s = (self._index - self.said_at) * self._interval_s + self._elapsed_s
-        middle_s = since_s + (DISTANCES - 0.5) * self._control_s
+        middle_s = since_s + (self._distances - 0.5) * self._control_s
         steps = np.minimum((middle_s / self._interval_s).astype(np.int64), self._steps - 1)
         found: FloatArray = self._ahead[:, steps]
         return found

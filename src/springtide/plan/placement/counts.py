@@ -28,6 +28,7 @@ from springtide.model.protocols import View
 from springtide.plan.placement.balancing import THETA, balance
 
 _LEAST_GAIN = 1e-6  # of the busiest host's load
+_EVEN_ENOUGH = 0.1  # of the gap between two hosts: what a shard's move must at least close
 _HOMELESS = -1  # the replica of a shard that has none
 _ROUNDING = 1e-9
 _NEGLIGIBLE_CORES = 1e-6  # what an idle replica counts as, so that idle ones are spread too
@@ -89,6 +90,8 @@ def allocate(view: View, replicas: Mapping[str, int], hosts: int | None = None, 
         homes += [None] * (wanted - len(kept))
         fleet += [_Replica(i, max(load, _NEGLIGIBLE_CORES), home) for load, home in zip(loads.tolist(), homes, strict=True)]
     _settle(fleet, len(names), pool.host.cores, theta=1.0 if changed else theta)
+    if any(seen.costs is not None for seen in view.observation.operators.values()):
+        routes = _even_batches(view, fleet, routes, len(names))
     return _built(view, names, fleet, routes)
 
 
@@ -137,7 +140,7 @@ def _routed(
 
 
 def shard_weights(view: View, operator: Operator, placed: OperatorAllocation) -> FloatArray:
-    """The share of the operator's rows that each shard gets.
+    """The share of the operator's time that each shard takes: by its rows, and in batches also for being opened and committed.
 
     While none were seen, what is known of the shards is where they are: every replica that has some is taken to have as much
     to do as the others. Even shares would move a hot shard's neighbours back to it whenever rows fail to come for an interval.
@@ -146,6 +149,9 @@ def shard_weights(view: View, operator: Operator, placed: OperatorAllocation) ->
     seen = view.observation.operators.get(operator.name)
     if seen is None or len(seen.shards.rows) != shards or not (total := float(seen.shards.rows.sum())) > 0:
         return _weights_by_place(placed)
+    if seen.costs is not None and (busy_s := float(seen.shards.busy_s.sum())) > 0:
+        in_batches: FloatArray = seen.shards.busy_s / busy_s
+        return in_batches
     weights: FloatArray = seen.shards.rows / total
     return weights
 
@@ -227,6 +233,50 @@ def _even_out(fleet: Sequence[_Replica], totals: list[float], cores: int, theta:
         totals[busiest] -= chosen.cores
         totals[idlest] += chosen.cores
         chosen.host = idlest
+
+
+def _even_batches(
+    view: View, fleet: Sequence[_Replica], routes: Sequence[tuple[int, ...]], hosts: int
+) -> list[tuple[int, ...]]:
+    """Shards moved from the busiest host to the idlest while that makes the busiest less busy: a batch waits for it.
+
+    Replicas of several shards each are too coarse for that: 8 shards in 6 replicas on 3 hosts may be 4, 2 and 2.
+    """
+    cores = demand_cores(view)
+    changed = [list(route) for route in routes]
+    at: list[list[_Replica]] = [[] for _ in routes]
+    for replica in fleet:
+        at[replica.operator].append(replica)
+    loads = [
+        shard_weights(view, o, view.requested.operators[o.name]) * cores[o.name] if o.keyed else np.zeros(0)
+        for o in view.application.operators
+    ]
+    totals = [0.0] * hosts
+    for replica in fleet:
+        assert replica.host is not None
+        totals[replica.host] += replica.cores
+    for _ in range(sum(map(len, routes))):
+        busiest = max(range(hosts), key=totals.__getitem__)
+        idlest = min(range(hosts), key=totals.__getitem__)
+        gap = totals[busiest] - totals[idlest]
+        movable = [
+            (abs(gap / 2 - float(loads[i][shard])), i, shard)
+            for i, route in enumerate(changed)
+            if any(r.host == idlest for r in at[i])
+            for shard, replica in enumerate(route)
+            if at[i][replica].host == busiest and 0 < float(loads[i][shard]) < gap * (1 - _EVEN_ENOUGH)
+        ]
+        if not movable:
+            break
+        _, i, shard = min(movable)
+        load, before = float(loads[i][shard]), at[i][changed[i][shard]]
+        to = min((r for r in range(len(at[i])) if at[i][r].host == idlest), key=lambda r: (at[i][r].cores, r))
+        changed[i][shard] = to
+        before.cores -= load
+        at[i][to].cores += load
+        totals[busiest] -= load
+        totals[idlest] += load
+    return [tuple(route) for route in changed]
 
 
 def _built(view: View, hosts: tuple[str, ...], fleet: Sequence[_Replica], routes: Sequence[tuple[int, ...]]) -> Allocation:

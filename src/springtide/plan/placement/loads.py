@@ -5,9 +5,9 @@ A unit is what is placed as a whole (FUGU's operator, Heinze et al. 2014, sectio
 * a shard, of a keyed operator that may have several replicas;
 * a replica, of any other operator. A keyed operator that may have one replica only is thus one unit with all its shards.
 
-The units on a host carry together what the host was busy with. A shard carries what its rows took, and an even share of what
-its replica did besides (a micro-batch opens and commits every shard, rows or none); where replicas had to wait for a core,
-what they carry is the part of their time for which they had one.
+The units on a host carry together the host's utilisation. A shard carries what its rows took, and an even share of what its
+replica did besides; in batches, its part of its replica's utilisation by the time that each shard took (every one is opened
+and committed, rows or none). Where replicas had to wait for a core, they carry the part of their time for which they had one.
 
 Loads are those of the interval just measured, and can be added up at other places than those measured: the places that were
 requested, or that are only being thought of. Rules: nothing is computed before it is asked for, and units are built only for
@@ -94,24 +94,31 @@ class Loads:
         cores: FloatArray = seen.replica_utilisation * had_core
         if not moves_by_shard(operator):
             return cores
-        for_rows = seen.shards.busy_s / self.view.observation.interval_s
         at = np.array(placed.shard_replicas)
-        besides = seen.replica_utilisation - np.bincount(at, weights=for_rows, minlength=placed.replicas)
         shards = np.maximum(1, np.bincount(at, minlength=placed.replicas))
-        cores = (for_rows + np.maximum(0.0, besides / shards)[at]) * had_core[at]
+        if seen.costs is None:
+            for_rows = seen.shards.busy_s / self.view.observation.interval_s
+            besides = seen.replica_utilisation - np.bincount(at, weights=for_rows, minlength=placed.replicas)
+            cores = (for_rows + np.maximum(0.0, besides / shards)[at]) * had_core[at]
+            return cores
+        busy_s = np.bincount(at, weights=seen.shards.busy_s, minlength=placed.replicas)
+        of_replica = np.divide(seen.shards.busy_s, busy_s[at], out=1.0 / shards[at], where=busy_s[at] > 0)
+        cores = cores[at] * of_replica
         return cores
 
     @cached_property
     def _had_core(self) -> dict[str, float]:
-        """For each host, the part of its replicas' busy time for which they had a core, and did not wait for one."""
+        """For each host, its utilisation over that of its replicas: below 1 where they had to wait for a core, above where the
+        host is fuller than each of them would make it alone."""
         observation = self.view.observation
         busy = dict.fromkeys(observation.hosts, 0.0)
         for name, seen in observation.operators.items():
             hosts = observation.observed.operators[name].replica_hosts
             for host, utilisation in zip(hosts, seen.replica_utilisation.tolist(), strict=True):
                 busy[host] = busy.get(host, 0.0) + utilisation
+        most = np.inf if any(seen.costs is not None for seen in observation.operators.values()) else 1.0
         return {
-            host: min(1.0, seen.utilisation * seen.cores / busy[host])
+            host: min(most, seen.utilisation * seen.cores / busy[host])
             for host, seen in observation.hosts.items()
             if busy[host] > 0
         }

@@ -3,6 +3,9 @@ while cores are idle.
 
 A replica costs nothing, and the cores of a host cost the same whether they are used or not. With one core for each replica an
 operator that needs 1.3 cores gets one or two of them; with about twice as many replicas as cores each takes what it needs.
+
+In batches a replica is a task, which costs something, and takes a slot only while it runs: there every operator has as many as
+there are slots, and no more.
 """
 
 from __future__ import annotations
@@ -17,7 +20,12 @@ _TOO_FEW = 0.6  # of its part: an operator with fewer replicas may be held up wh
 
 
 def sharing_replicas(view: View, hosts: int) -> dict[str, int]:
-    """Each operator's part of two replicas for every core of so many hosts, rounded up; those it has without any demand."""
+    """Each operator's part of two replicas for every core of so many hosts, rounded up; those it has without any demand.
+
+    In batches, one for every core.
+    """
+    if in_batches(view):
+        return {o.name: min(hosts * view.pool.host.cores, o.replica_limit) for o in view.application.operators}
     cores = demand_cores(view)
     total = sum(cores.values())
     if total <= 0:
@@ -27,6 +35,11 @@ def sharing_replicas(view: View, hosts: int) -> dict[str, int]:
         o.name: min(max(1, math.ceil(slots * cores[o.name] / total - 1e-9)), o.replica_limit)
         for o in view.application.operators
     }
+
+
+def in_batches(view: View) -> bool:
+    """Whether rows are processed in batches, and not one by one."""
+    return any(seen.costs is not None for seen in view.observation.operators.values())
 
 
 def short_of_replicas(view: View, hosts: int) -> list[str]:

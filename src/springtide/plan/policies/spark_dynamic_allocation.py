@@ -144,13 +144,13 @@ class SparkDynamicAllocation:
                 pending[operator.name] = _tasks_of(operator) - slots
                 busy += slots
             else:
-                busy += min(seen.utilisation, 1.0) * slots
+                busy += min(seen.busy_share, 1.0) * slots
         return Tasks(unfinished=math.ceil(busy - _ROUNDING) + sum(pending.values()), pending=pending)
 
     def _timed(self, view: View, memory: SparkMemory, tasks: Tasks) -> SparkMemory:
         """With the timers as they stand: for the next round of requests, and of each idle host."""
         start_s = view.observation.start_s
-        idle = [h for h in view.requested.hosts if _runs(view, h) and view.observation.hosts[h].utilisation < _NO_TASK]
+        idle = [h for h in view.requested.hosts if _runs(view, h) and view.observation.hosts[h].busy_share < _NO_TASK]
         new = frozenset() if memory.running is None else frozenset(idle) - memory.running
         return replace(
             memory,

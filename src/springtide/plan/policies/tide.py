@@ -7,12 +7,16 @@ Nothing needs to be tuned: the objective and the pool's bounds are enough. Each 
 * Work (`horizon.work`): what the sources may bring, at many quantiles, times what their rows make of every operator's demand,
   times what a row takes; never more than an operator can use. While the forecast has been wrong, never less than there is now.
 * Cost of a number of hosts in an interval (`tide.sizing`): its core-seconds, and the expected work that comes too late
-  (`horizon.lateness`), at a price that the objective sets; a backlog that will not be gone in time costs until it is gone. How
-  busy cores may be, and how uneven hosts are, is measured (`tide.learning`).
+  (`horizon.lateness`), at a price that the objective sets; a backlog that will not be gone in time costs until it is gone. What
+  hosts can do within the objective (`tide.capacity`) follows from what batches cost, or, where rows are processed one by one,
+  from how busy cores may be and how uneven hosts are (`tide.learning`).
 * The way through the horizon is exact (`horizon.path`): a host more is paid for while it starts, one less while it goes, and
   each change costs something in itself, so short dips are sat through and few changes are made.
 * Cores that are there cost the same whether they are used or not, so operators share all of them (`placement.sharing`);
   between changes shards move only if a replica is saturated while cores are idle (`placement.counts`).
+
+* An objective that is missed for some intervals in which nothing changed leads to an action whatever the model says: hosts are
+  evened out, then one more is added. The model learns from what it was off by.
 
 Limits: releases have a budget, and wait until hosts that were added have run for a moment. When those let no more rows through,
 no more are added for a while.
@@ -36,10 +40,12 @@ from springtide.plan.horizon.lateness import USUAL_PART
 from springtide.plan.horizon.work import Work, coming_work, overdue_core_s
 from springtide.plan.placement.counts import allocate, demand_cores, shard_weights
 from springtide.plan.placement.sharing import sharing_replicas, short_of_replicas
-from springtide.plan.tide.learning import TideMemory, grown, learned
+from springtide.plan.tide.capacity import BatchCapacity, Capacity
+from springtide.plan.tide.learning import FLOOR_S, LONG_MISSED, Floor, TideMemory, grown, learned
 from springtide.plan.tide.sizing import Sizing
 
 _SATURATED = 0.97
+_UNEVEN = 1.2  # the busiest host's time in a batch over the mean: the batch waits for it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,16 +85,24 @@ class Tide:
         work = work.with_bursts_apart(memory.bursts.together)
         if memory.distrusts:
             work = work.at_least(work.now)
-        sizing = Sizing(view=view, memory=memory, work=work, change_s=self.change_s, late_share=late_share)
-        hosts, why_not = self._allowed(view, memory, sizing.hosts())
-        planned, why = _planned(view, hosts, _load(view, memory, work, hosts, sizing.delay))
+        capacity = memory.capacity(view, late_share)
+        if isinstance(capacity, BatchCapacity):
+            work = work.at_least(memory.surge_cores)
+        sizing = Sizing(view=view, memory=memory, work=work, capacity=capacity, change_s=self.change_s, late_share=late_share)
+        wanted = max(sizing.hosts(), min(memory.floor.at(view.now_s, work.now), view.pool.max_hosts))
+        hosts, why_not = self._allowed(view, memory, wanted)
+        planned, why = _planned(view, hosts, _load(capacity, work, hosts, sizing.delay))
+        if memory.missed >= LONG_MISSED and planned is view.requested and not why_not:
+            planned, why = _acting(view, memory.missed)
+            floor = Floor(hosts=len(planned.hosts), cores=work.now, until_s=view.now_s + FLOOR_S)
+            memory = replace(memory, floor=floor)
         changed = planned is not view.requested
         if len(planned.hosts) > len(view.requested.hosts):
             memory = grown(view, memory, len(planned.hosts))
         decision = Decision(
             planned=planned,
             reason=why,
-            expected=_expected(view, planned, memory, work),
+            expected=_expected(view, planned, capacity, work),
             why_not=why_not,
         )
         stops = replace(memory.stops, changes=memory.stops.changes + changed)
@@ -123,24 +137,49 @@ def _planned(view: View, hosts: int, load: str) -> tuple[Allocation, str]:
     return planned, load if planned is view.requested else f"{', '.join(held_up)} held up while cores are idle"
 
 
-def _load(view: View, memory: TideMemory, work: Work, hosts: int, delay: int) -> str:
-    carries = hosts * view.pool.host.cores * memory.capacity
+def _acting(view: View, missed: int) -> tuple[Allocation, str]:
+    """What is done about an objective that is missed for reasons that the model does not know: first even hosts, then more."""
+    now = len(view.requested.hosts)
+    slo = view.application.slo
+    measured_s = view.observation.latency.slo_s
+    why = f"{slo.percentile:.0%} within {slo.latency_s:g} s is missed for {missed} intervals ({measured_s:.1f} s)"
+    even = allocate(view, sharing_replicas(view, now), now, theta=1.0)
+    if even is not view.requested and missed == LONG_MISSED:
+        return even, f"{why}: shards are spread evenly"
+    if now >= view.pool.max_hosts:
+        return view.requested, f"{why}, with all {now} hosts that there may be"
+    return allocate(view, sharing_replicas(view, now + 1), now + 1), f"{why}: one host more"
+
+
+def _load(capacity: Capacity, work: Work, hosts: int, delay: int) -> str:
+    carries = float(capacity.within_objective(np.array([hosts]))[0])
     foreseen = float(work.likely[: delay + 1].max())  # that which hardly anybody believes in is weighed, but not told
     some = f"{hosts} host{'s carry' if hosts != 1 else ' carries'} {carries:.1f}"
     return f"{work.now:.1f} cores of work now, perhaps {foreseen:.1f} soon; {some}"
 
 
-def _expected(view: View, planned: Allocation, memory: TideMemory, work: Work) -> Expectation:
-    """How busy the busiest host will be in the next interval: what waits is worked off too, by hosts that run, stay, or start
-    within it."""
+def _expected(view: View, planned: Allocation, capacity: Capacity, work: Work) -> Expectation:
+    """How utilised the busiest host will be in the next interval: what waits is worked off too, by hosts that run, stay, or
+    start within it. While nothing changes, the latency too, where it is predicted."""
     interval_s, host = view.observation.interval_s, view.pool.host
     staying = sum(seen.name in planned.hosts for seen in view.observation.running_hosts)
     started = (len(planned.hosts) - staying) * max(0.0, 1.0 - host.start_s / interval_s)
-    cores = (staying + started) * host.cores
-    if cores <= 0:
+    hosts = staying + started
+    if hosts <= 0:
         return Expectation()
+    if isinstance(capacity, BatchCapacity):
+        return _expected_of_batches(view, planned, capacity, hosts)
     asked = float(work.middle[0]) + overdue_core_s(view, 0.0) / interval_s
-    return Expectation(utilisation=min(1.0, asked * memory.unevenness / cores))
+    return Expectation(utilisation=min(1.0, asked / float(capacity.at_most(np.array([hosts]))[0])))
+
+
+def _expected_of_batches(view: View, planned: Allocation, capacity: BatchCapacity, hosts: float) -> Expectation:
+    slo, model = view.application.slo, capacity.model
+    if overdue_core_s(view, capacity.steady) > 0 or model.work_cores <= 0:
+        return Expectation()
+    kept = float(model.capacity_cores(slo.percentile, slo.latency_s, np.array([hosts * capacity.cores]))[0])
+    latency_s = capacity.latency_at(len(planned.hosts), slo.percentile) if planned is view.requested else None
+    return Expectation(utilisation=min(1.0, model.work_cores / kept) if kept > 0 else 1.0, latency_s=latency_s)
 
 
 def _saturated(view: View) -> list[str]:

@@ -3,14 +3,18 @@
 * ceiling: how busy cores may be so that latency stays within the objective. Waiting grows as 1/(1 - utilisation), in a queue
   (M/M/1: service time / (1 - utilisation)) as in micro-batches (a batch of fixed part o and rows that take a share u of the
   time lasts o / (1 - u)), so one measured pair of latency and utilisation gives the utilisation at which the objective is
-  reached.
-* unevenness: the busiest host's load over the mean, because it is the busiest that is late.
+  reached. Of an application without batches.
+* unevenness: the busiest host's load over the mean, because it is the busiest that is late. Of an application without batches.
+* bias: the latency that was measured over the latency that the model of batches predicts for the same demand and hosts.
+* missed: for how many intervals the objective has been missed while nothing changed and no backlog was being worked off.
 * upkeep: the cores that must be paid for at least for each core of work, which is more than one where the smallest pool is idle
   most of the time. Late work is dear there, because there is so little work.
 * misses: how often more came than the forecast held likely.
 * gain: whether hosts that were added let more rows through.
 * late: how much was late of what may be, so that the rest is not paid for (`tide.spending`).
+* floor: hosts that the objective has been found to need, whatever the model says.
 * stops: for how long a change stops the application.
+* starts: how long hosts take to start (`tide.starting`).
 * bursts: whether sources have theirs at the same time (`tide.bursts`).
 """
 
@@ -22,19 +26,28 @@ from dataclasses import dataclass, field, replace
 from springtide.model.observation import Observation
 from springtide.model.protocols import View
 from springtide.plan.horizon.work import Work, overdue_core_s
+from springtide.plan.sizing.batches import BatchModel
 from springtide.plan.tide.bursts import Bursts
+from springtide.plan.tide.capacity import STEADY, BatchCapacity, Capacity, QueueCapacity, response_s
 from springtide.plan.tide.spending import Late
+from springtide.plan.tide.starting import Starts
 
 HIGHEST_CEILING, LOWEST_CEILING = 0.95, 0.5
 HIGHEST_UPKEEP = 10.0
-STEADY = 0.5  # of the objective's latency: a longer backlog says nothing about the ceiling, and has to be worked off
+HIGHEST_BIAS, LOWEST_BIAS = 3.0, 0.5
+LONG_MISSED = 3  # intervals, after which something is done whatever the model says
 
 _LEARNING = 0.1  # the share of a new measurement in what is learned
 _REMEMBERED = 0.9997  # of the work seen before, with each interval
 _BUSY = 0.3  # a pool that is less busy than this says nothing about the ceiling and the unevenness
+_DRAINING = 0.95  # of what waited before: a backlog that becomes less is being worked off
 _LEAST_GAIN = 0.2  # of what added hosts should have let through
 _JUDGED_AFTER, _NO_MORE_FOR = 4, 10  # intervals
 _JUDGED_AFTER_S = 60.0  # at the latest
+_AS_MUCH = 0.8  # of the work for which hosts were needed
+FLOOR_S = 600.0  # after which fewer hosts are tried again
+_SURGE = 1.5  # times the work of the interval before
+_RECENT = 3  # intervals, of which what came is kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +58,18 @@ class Growth:
     before: int
     factor: float
     rows_per_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Floor:
+    """Hosts that were needed for so much work whatever the model says: no fewer for as much, until it is tried again."""
+
+    hosts: int = 0
+    cores: float = math.inf
+    until_s: float = -math.inf
+
+    def at(self, now_s: float, cores: float) -> int:
+        return self.hosts if now_s < self.until_s and cores > _AS_MUCH * self.cores else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +88,9 @@ class Stops:
 class TideMemory:
     ceiling: float = 0.9
     unevenness: float = 1.0
+    bias: float = 1.0
+    missed: int = 0
+    overdue_core_s: float = 0.0  # that waited at the end of the last interval
     work_cores: float = 0.0
     least_cores: float = 0.0
     misses: float = 0.0
@@ -70,15 +98,37 @@ class TideMemory:
     late: Late = field(default_factory=Late)
     stops: Stops = field(default_factory=Stops)
     bursts: Bursts = field(default_factory=Bursts)
+    starts: Starts = field(default_factory=Starts)
+    floor: Floor = Floor()
+    recent_cores: tuple[float, ...] = ()  # of work, in the last intervals
     growth: Growth | None = None
     no_more_until_s: float = -math.inf
     allowance: float = math.nan  # changes that may still be made; not a number before the first decision
     last_s: float = 0.0
 
+    def capacity(self, view: View, late_share: float) -> Capacity:
+        """What hosts can do, by what is known so far."""
+        model = BatchModel.of(view)
+        cores = view.pool.host.cores
+        if model is None:
+            return QueueCapacity(cores=cores, ceiling=self.ceiling, unevenness=self.unevenness)
+        return BatchCapacity(
+            model=model,
+            cores=cores,
+            late_share=late_share,
+            latency_s=view.application.slo.latency_s,
+            bias=self.bias,
+            doubt_s=response_s(view, self.starts.takes_s(view.pool.host.start_s)),
+        )
+
     @property
-    def capacity(self) -> float:
-        """Of one core, with which the objective is kept."""
-        return self.ceiling / self.unevenness
+    def surge_cores(self) -> float:
+        """Work that may be on its way where much more has come than in the interval before: the interval has not had all of it.
+
+        What rose in the middle of an interval is seen half; hosts that are asked for an interval later come an interval later.
+        """
+        before, now = (0.0, 0.0, *self.recent_cores)[-2:]
+        return 2 * now - before if now > _SURGE * before > 0 else 0.0
 
     @property
     def upkeep(self) -> float:
@@ -94,15 +144,18 @@ class TideMemory:
 
 def learned(view: View, memory: TideMemory, work: Work, late_share: float) -> TideMemory:
     """With what this interval showed."""
-    memory = _judged(view, memory)
+    capacity = memory.capacity(view, late_share)
+    memory = _judged(view, memory, capacity)
     bursts = memory.bursts.then(view)
     rate = view.observation.offered_rows / view.observation.interval_s
     least = view.pool.min_hosts * view.pool.host.cores
     return replace(
-        _measured(view, memory),
+        _compared(view, memory, capacity) if isinstance(capacity, BatchCapacity) else _measured(view, memory),
         misses=memory.misses + _LEARNING * ((rate > memory.likely_rate_per_s) - memory.misses),
         likely_rate_per_s=_likely_rate_per_s(view, bursts.together),
         bursts=bursts,
+        starts=memory.starts.then(view),
+        recent_cores=(*memory.recent_cores, work.now)[-_RECENT:],
         late=memory.late.then(view.observation, late_share),
         stops=replace(memory.stops, stopped_s=memory.stops.stopped_s + view.observation.downtime_s),
         work_cores=_REMEMBERED * memory.work_cores + work.now,
@@ -115,7 +168,7 @@ def grown(view: View, memory: TideMemory, hosts: int) -> TideMemory:
     if memory.growth is not None:
         return replace(memory, growth=replace(memory.growth, factor=max(memory.growth.factor, hosts / memory.growth.before)))
     growth = Growth(
-        running_s=view.now_s + view.pool.host.start_s,
+        running_s=view.now_s + memory.starts.takes_s(view.pool.host.start_s),
         before=len(view.requested.hosts),
         factor=hosts / len(view.requested.hosts),
         rows_per_s=_leaving_rows_per_s(view.observation),
@@ -145,18 +198,37 @@ def _measured(view: View, memory: TideMemory) -> TideMemory:
     return memory
 
 
+def _compared(view: View, memory: TideMemory, capacity: BatchCapacity) -> TideMemory:
+    """With the latency that was measured beside the one that the model predicts, in an interval in which nothing changed.
+
+    A backlog makes rows late that the model knows nothing of, unless it stays: then the model is wrong.
+    """
+    seen, slo = view.observation, view.application.slo
+    if seen.latency.rows <= 0 or seen.requested != seen.observed:
+        return replace(memory, missed=0) if seen.requested != seen.observed else memory
+    overdue = overdue_core_s(view, capacity.steady)
+    drains = 0 < overdue < _DRAINING * memory.overdue_core_s
+    missed = 0 if seen.latency.slo_s <= slo.latency_s else memory.missed if drains else memory.missed + 1
+    memory = replace(memory, missed=missed, overdue_core_s=overdue)
+    if overdue > 0 and missed < LONG_MISSED:
+        return memory
+    predicted_s = capacity.latency_at(len(seen.running_hosts), slo.percentile) / memory.bias
+    off = min(max(seen.latency.slo_s / predicted_s, LOWEST_BIAS), HIGHEST_BIAS)
+    return replace(memory, bias=_closer(memory.bias, off))
+
+
 def _closer(known: float, measured: float) -> float:
     return known + _LEARNING * (measured - known)
 
 
-def _judged(view: View, memory: TideMemory) -> TideMemory:
+def _judged(view: View, memory: TideMemory, capacity: Capacity) -> TideMemory:
     """Whether hosts that were added have let more rows through, once they have run for some intervals."""
     growth, interval_s = memory.growth, view.observation.interval_s
     if growth is None or view.now_s < growth.running_s + min(_JUDGED_AFTER * interval_s, _JUDGED_AFTER_S):
         return memory
     hoped = growth.rows_per_s * (growth.factor - 1)
     gained = _leaving_rows_per_s(view.observation) - growth.rows_per_s
-    helped = gained >= _LEAST_GAIN * hoped or overdue_core_s(view, STEADY) <= 0
+    helped = gained >= _LEAST_GAIN * hoped or overdue_core_s(view, capacity.steady) <= 0
     until_s = memory.no_more_until_s if helped else view.now_s + _NO_MORE_FOR * interval_s
     return replace(memory, growth=None, no_more_until_s=until_s)
 

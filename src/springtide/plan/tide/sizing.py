@@ -18,9 +18,9 @@ from springtide.model.protocols import View
 from springtide.plan.horizon.lateness import SUSTAINED_S, late_core_s, late_while_draining_core_s, price_of_late_work
 from springtide.plan.horizon.path import Moves, first_step
 from springtide.plan.horizon.work import Work, overdue_core_s
-from springtide.plan.tide.learning import STEADY, TideMemory
+from springtide.plan.tide.capacity import Capacity
+from springtide.plan.tide.learning import TideMemory
 
-_DOUBT_S = 300.0  # how far ahead doubt about what is likely grows: what comes later can be decided on later
 _DOUBTS = (
     5.0  # intervals in which likely demand is exceeded, for each in which all rows may be late: most are not exceeded by much
 )
@@ -35,6 +35,7 @@ class Sizing:
     view: View
     memory: TideMemory
     work: Work
+    capacity: Capacity
     change_s: float
     late_share: float
 
@@ -43,9 +44,13 @@ class Sizing:
         return self.view.observation.interval_s
 
     @property
+    def start_s(self) -> float:
+        return self.memory.starts.takes_s(self.view.pool.host.start_s)
+
+    @property
     def delay(self) -> int:
         """Intervals from a decision until its hosts run."""
-        return math.ceil(self.view.pool.host.start_s / self.interval_s - 1e-9)
+        return math.ceil(self.start_s / self.interval_s - 1e-9)
 
     def hosts(self) -> int:
         """The number of hosts that is cheapest to have now, over the horizon."""
@@ -57,11 +62,18 @@ class Sizing:
         stages[0] += self._draining(sizes)
         stages[0] += np.where(sizes < sizes[now], late[: self.delay].sum(axis=0), late[: self.delay, now].sum())
         moves = Moves(
-            up=pool.host.cores * pool.host.start_s,
+            up=pool.host.cores * self.start_s,
             down=pool.host.cores * pool.host.release_s,
             change=pool.host.cores * self.change_s + self._standstill(int(sizes[now])),
         )
-        return first_step(stages, sizes, int(sizes[now]), moves)
+        found = first_step(stages, sizes, int(sizes[now]), moves)
+        return max(found, min(int(sizes[now]), self._recently_needed(sizes)))
+
+    def _recently_needed(self, sizes: NDArray[np.int64]) -> int:
+        """The fewest hosts for what came in any of the last intervals: one that was measured too low releases nobody."""
+        recent = self.memory.recent_cores[len(self.memory.recent_cores) - self.capacity.recent :]
+        enough = self.capacity.within_objective(sizes) >= max(recent, default=0.0)
+        return int(sizes[int(enough.argmax())]) if enough.any() else int(sizes[-1])
 
     def _now(self) -> int:
         pool = self.view.pool
@@ -72,7 +84,7 @@ class Sizing:
         pool = self.view.pool
         if pool.max_hosts - pool.min_hosts < _MOST_SIZES:
             return np.arange(pool.min_hosts, pool.max_hosts + 1)
-        a_host = pool.host.cores * self.memory.capacity
+        a_host = float(self.capacity.within_objective(np.array([self._now()]))[0]) / self._now()
         low, high = float(self.work.cores.min()) / a_host, float(self.work.cores.max()) / a_host
         wanted = np.linspace(min(low, self._now()), max(2 * high, self._now()), _MOST_SIZES)
         return np.unique(np.clip(np.append(np.rint(wanted), self._now()), pool.min_hosts, pool.max_hosts)).astype(np.int64)
@@ -85,16 +97,17 @@ class Sizing:
         late_s = self.memory.stops.each_s - self.view.application.slo.latency_s
         if late_s <= 0:
             return 0.0
-        demand, cores = self.work.now, hosts * self.view.pool.host.cores / self.memory.unevenness
-        waits = late_while_draining_core_s(demand * self.memory.stops.each_s, demand, np.array([cores]))
+        demand = self.work.now
+        throughput = self.capacity.at_most(np.array([hosts]))
+        waits = late_while_draining_core_s(demand * self.memory.stops.each_s, demand, throughput)
         return self._price() * (demand * late_s + float(waits[0]))
 
     def _expected_late(self, sizes: NDArray[np.int64]) -> FloatArray:
         """What late work costs in each interval: what may come lasts until it is answered, what is likely stays."""
         work = self.work.no_wilder_than_at(self.delay)
-        capacity = sizes.astype(np.float64) * self.view.pool.host.cores * self.memory.capacity
+        capacity = self.capacity.within_objective(sizes)
         latency_s = self.view.application.slo.latency_s
-        window_s = self.interval_s + self.view.pool.host.start_s
+        window_s = self.interval_s + self.start_s
         possible = late_core_s(work.cores[:, :, np.newaxis], capacity, latency_s=latency_s, window_s=window_s)
         lasting = late_core_s(self._lasting()[:, np.newaxis], capacity, latency_s=latency_s, window_s=SUSTAINED_S)
         per_s = np.tensordot(work.weights, possible, axes=1) / window_s + lasting / SUSTAINED_S
@@ -104,7 +117,7 @@ class Sizing:
     def _lasting(self) -> FloatArray:
         """What is as likely as may be late, with no more doubt than there is some minutes ahead."""
         likely, middle = self.work.at(1 - self._doubt()), self.work.middle
-        step = min(max(self.delay, round(_DOUBT_S / self.interval_s)), len(likely) - 1)
+        step = min(max(self.delay, round(self.capacity.doubt_s / self.interval_s)), len(likely) - 1)
         if middle[step] <= 0 or len(likely) <= self.delay:
             return self.work.no_wilder_than_at(self.delay).at(1 - self._doubt())
         lasting = likely.copy()
@@ -119,12 +132,12 @@ class Sizing:
     def _draining(self, sizes: NDArray[np.int64]) -> FloatArray:
         """What work that waits costs until it is gone, with each size: it grows until the hosts that are added run."""
         host = self.view.pool.host
-        overdue = overdue_core_s(self.view, STEADY)
+        overdue = overdue_core_s(self.view, self.capacity.steady)
         if overdue <= 0:
             return np.zeros(len(sizes))
         demand = float(self.work.no_wilder_than_at(self.delay).likely[self.delay])
         running = min(len(self.view.observation.running_hosts), len(self.view.requested.hosts))
-        waiting = max(0.0, overdue + (demand - running * host.cores) * host.start_s)
-        late = late_while_draining_core_s(waiting, demand, sizes * host.cores / self.memory.unevenness)
+        waiting = max(0.0, overdue + (demand - running * host.cores) * self.start_s)
+        late = late_while_draining_core_s(waiting, demand, self.capacity.at_most(sizes))
         costs: FloatArray = self._price() * late
         return costs

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from pyspark import SparkContext
 from pyspark.sql import DataFrame, Observation, Row
 from pyspark.sql.streaming.query import StreamingQuery
 
-from springtide.backends.spark.jvm.scala import JavaObject
+from springtide.backends.spark.jvm.scala import JavaObject, jvm_of
 
 
 def counted(query: StreamingQuery, name: str) -> dict[str, Any] | None:
@@ -48,6 +49,37 @@ def source_offsets(query: StreamingQuery) -> list[tuple[Any, Any]]:
         source = sources.apply(i)
         found.append((_offset(begins.get(source)), _offset(had.get(source))))
     return found
+
+
+def read_limits(query: StreamingQuery) -> JavaObject:
+    """How much a batch takes of each source, as Spark keeps it: a Scala map. The sources are not asked: only Spark may."""
+    return _running(query).uniqueSources()
+
+
+def limit_rows(context: SparkContext, query: StreamingQuery, own: JavaObject, rows: int | None) -> None:
+    """Let each of the next batches take at most so many rows of each source that has a limit in rows; None takes that back.
+
+    `own` are the limits that the query began with (`read_limits`). They are never exceeded, and sources without one are left
+    alone: some do not understand a limit in rows, and fail. Spark reads its limits when it plans a batch, so this takes effect
+    with the next one.
+    """
+    limits, sources = own, own.keysIterator()
+    while rows is not None and sources.hasNext():
+        source = sources.next()
+        limits = limits.updated(source, _no_more_than(context, own.apply(source), rows))
+    getattr(_running(query), "uniqueSources_$eq")(limits)
+
+
+def _no_more_than(context: SparkContext, own: JavaObject, rows: int) -> JavaObject:
+    """A limit in rows, lowered; any other as it is. Sources in Python have limits of their own kind, written as JSON."""
+    spark = jvm_of(context).org.apache.spark.sql
+    kind = str(own.getClass().getSimpleName())
+    if kind == "ReadMaxRows":
+        return spark.connector.read.streaming.ReadLimit.maxRows(min(rows, own.maxRows()))
+    if kind == "PythonStreamingSourceReadLimit" and (most := json.loads(own.json()).get("max_rows")) is not None:
+        text = json.dumps({"_type": "ReadMaxRows", "max_rows": min(rows, most)})
+        return spark.execution.datasources.v2.python.PythonStreamingSourceReadLimit(text)
+    return own
 
 
 def _offset(option: JavaObject) -> Any:

@@ -1,0 +1,188 @@
+"""How long rows take through an application that processes them in batches, and how much work it can do within an objective.
+
+The model of a batch is `model.batch`. Batches of an operator follow one another at once, each with the rows that came during
+the one before; so with h slots, r tasks and S shards they last
+
+    T = (A + k (E + B r + C S) / h) / (1 - k D L / h)
+
+and a row takes a part of T, evenly distributed, until its batch begins, and T until it is over. Operators in a row add up:
+
+    q-quantile of latency = sum of T + q-quantile of the sum of their waits
+
+Operators share slots: one has what the others leave, and its even part at least. The fixed time of the others is counted at the
+longest batch that the objective allows, because that is where capacity is looked for.
+
+The skew k of a keyed operator is that of its shards dealt out as evenly as they can be on so many slots, the longest first; of
+another it is as measured.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from springtide.model.application import Application
+from springtide.model.batch import BatchCosts, longest_batches_s
+from springtide.model.observation import FloatArray
+from springtide.model.protocols import View
+from springtide.plan.placement.counts import shard_weights
+
+_BISECTIONS = 30
+_MOST_DEALT = 128  # shards
+_NONE: FloatArray = np.zeros(0)
+_LEAST_IDLE = 1e-3  # of a slot's time: batches without any are endless
+_ENDLESS_S = 1e6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Query:
+    """One operator's batches: what they cost, its shards, how many tasks it has at most, and the longest allowed."""
+
+    name: str
+    costs: BatchCosts
+    shards: int
+    most_tasks: int
+    longest_s: float
+    weights: FloatArray
+
+    def skew(self, slots: FloatArray) -> FloatArray:
+        """The busiest slot's time over the mean, with each number of slots."""
+        if not self.shards:
+            return np.full(slots.shape, self.costs.skew.value)
+        known = {count: dealt_skew(self.weights, max(1, round(count))) for count in np.unique(slots).tolist()}
+        return np.array([known[count] for count in slots.ravel().tolist()]).reshape(slots.shape)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BatchModel:
+    """An application's batches on any number of slots; `rows_per_s` is the present demand of each operator."""
+
+    application: Application
+    queries: Sequence[_Query]
+    rows_per_s: FloatArray
+
+    @classmethod
+    def of(cls, view: View) -> BatchModel | None:
+        """As measured; None where rows are processed one by one, or nothing has been measured yet."""
+        longest_s = longest_batches_s(view.application)
+        queries = []
+        for operator in view.application.operators:
+            seen = view.observation.operators.get(operator.name)
+            if seen is None or seen.costs is None:
+                return None
+            queries.append(
+                _Query(
+                    name=operator.name,
+                    costs=seen.costs,
+                    shards=operator.shards if operator.keyed else 0,
+                    most_tasks=operator.replica_limit,
+                    longest_s=longest_s[operator.name],
+                    weights=shard_weights(view, operator, view.requested.operators[operator.name]) if operator.keyed else _NONE,
+                )
+            )
+        demand = np.array([view.demand_rows_per_s.get(q.name, 0.0) for q in queries])
+        return cls(application=view.application, queries=tuple(queries), rows_per_s=demand)
+
+    @property
+    def work_cores(self) -> float:
+        """What the demand takes beside everything that is fixed."""
+        return float(sum(q.costs.row_s.value * rate for q, rate in zip(self.queries, self.rows_per_s, strict=True)))
+
+    def cycles_s(self, slots: FloatArray, factor: FloatArray | float = 1.0) -> FloatArray:
+        """How long batches are, with each number of slots, at a multiple of the demand: one row for each operator."""
+        slots = np.asarray(slots, dtype=np.float64)
+        rates = [rate * np.broadcast_to(factor, slots.shape) for rate in self.rows_per_s]
+        fixed_s = [self._fixed_s(q, slots) for q in self.queries]
+        used = [
+            fixed / q.longest_s + q.costs.row_s.value * rate
+            for q, fixed, rate in zip(self.queries, fixed_s, rates, strict=True)
+        ]
+        total = np.sum(used, axis=0)
+        found = np.empty((len(self.queries), *slots.shape))
+        for i, (q, fixed, rate) in enumerate(zip(self.queries, fixed_s, rates, strict=True)):
+            left = np.maximum(slots - (total - used[i]), slots / len(self.queries))
+            skew = q.skew(slots)
+            idle = 1.0 - skew * q.costs.row_s.value * rate / left
+            empty_s = q.costs.driver_s.value + skew * fixed / left
+            found[i] = np.where(idle > _LEAST_IDLE, empty_s / np.maximum(idle, _LEAST_IDLE), _ENDLESS_S)
+        return found
+
+    def latency_s(self, percentile: float, slots: FloatArray, factor: FloatArray | float = 1.0) -> FloatArray:
+        """A percentile of latency through the whole application, with each number of slots, at a multiple of the demand."""
+        cycles_s = self.cycles_s(slots, factor)
+        position = {q.name: i for i, q in enumerate(self.queries)}
+        sums: dict[str, FloatArray] = {}
+        squares: dict[str, FloatArray] = {}
+        depth: dict[str, int] = {}
+        for operator in self.application.operators:  # in topological order
+            upstream = [e.upstream for e in self.application.inputs(operator.name) if e.upstream in sums]
+            before, before_square, above = np.zeros(cycles_s.shape[1:]), np.zeros(cycles_s.shape[1:]), 0
+            for name in upstream:
+                longer = sums[name] >= before
+                before_square = np.where(longer, squares[name], before_square)
+                before = np.maximum(before, sums[name])
+                above = max(above, depth[name])
+            own = cycles_s[position[operator.name]]
+            sums[operator.name], squares[operator.name], depth[operator.name] = before + own, before_square + own**2, above + 1
+        ends = [o.name for o in self.application.operators if not self.application.outputs(o.name)]
+        found: FloatArray = np.max([sums[n] + _wait_s(percentile, sums[n], squares[n], depth[n]) for n in ends], axis=0)
+        return found
+
+    def capacity_cores(self, percentile: float, latency_s: float, slots: FloatArray) -> FloatArray:
+        """The work, beside all that is fixed, with which a percentile of latency is just kept; 0 where it cannot be."""
+        slots = np.asarray(slots, dtype=np.float64)
+        work = self.work_cores
+        if work <= 0:
+            return np.zeros(slots.shape)
+        low, high = np.zeros(slots.shape), slots / work
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            kept = self.latency_s(percentile, slots, middle) <= latency_s
+            low, high = np.where(kept, middle, low), np.where(kept, high, middle)
+        return low * work
+
+    def throughput_cores(self, slots: FloatArray) -> FloatArray:
+        """The work, beside all that is fixed, that is done in batches of any length."""
+        slots = np.asarray(slots, dtype=np.float64)
+        if self.work_cores <= 0:
+            return slots
+        weights = [q.costs.row_s.value * rate for q, rate in zip(self.queries, self.rows_per_s, strict=True)]
+        skew: FloatArray = np.average([q.skew(slots) for q in self.queries], axis=0, weights=weights)
+        return slots / skew
+
+    def _fixed_s(self, query: _Query, slots: FloatArray) -> FloatArray:
+        """Slot time of a batch without rows, with the tasks that the operator has on so many slots."""
+        tasks = np.clip(slots, 1.0, query.most_tasks)
+        costs = query.costs
+        fixed: FloatArray = costs.batch_s.value + costs.task_s.value * tasks + costs.shard_s.value * query.shards
+        return fixed
+
+
+def dealt_skew(weights: FloatArray, slots: int) -> float:
+    """The busiest slot's weight over the mean if weights are dealt out, the largest first, each to the emptiest slot.
+
+    >>> dealt_skew(np.full(8, 1 / 8), 4), dealt_skew(np.full(8, 1 / 8), 3), dealt_skew(np.array([0.5, 0.25, 0.25]), 8)
+    (1.0, 1.125, 4.0)
+    """
+    total = float(weights.sum())
+    if total <= 0 or slots <= 1:
+        return 1.0
+    mean = total / slots
+    if len(weights) > _MOST_DEALT:  # so many are dealt out evenly, but for one that is too large
+        return max(1.0, float(weights.max()) / mean)
+    filled = [0.0] * slots
+    for weight in np.sort(weights)[::-1].tolist():
+        heapq.heapreplace(filled, filled[0] + weight)
+    return max(1.0, max(filled) / mean)
+
+
+def _wait_s(percentile: float, sums: FloatArray, squares: FloatArray, depth: int) -> FloatArray:
+    """A percentile of the sum of waits, each evenly distributed over a batch: exact for one, nearly normal for several."""
+    if depth == 1:
+        return percentile * sums
+    deviation = np.sqrt(squares / 12)
+    return np.clip(sums / 2 + NormalDist().inv_cdf(percentile) * deviation, 0.0, sums)

@@ -1,0 +1,97 @@
+"""How much work a number of hosts can do: row by row, as a queue, or in batches (`sizing.batches`).
+
+Both answer the same questions, so that sizing does not ask how rows are processed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from springtide.model.observation import FloatArray
+from springtide.model.protocols import View
+from springtide.plan.sizing.batches import BatchModel
+
+STEADY = 0.5  # of the objective's latency: a longer backlog says nothing about the ceiling, and has to be worked off
+_FULL = 0.8  # of what can be done at most: what is aimed at where the objective cannot be kept anyway
+
+
+class Capacity(Protocol):
+    """`steady` is the part of the objective's latency for which rows may wait before they are a backlog that has to be worked
+    off. `doubt_s` is how far ahead doubt about what is likely grows: what comes later can be decided on later. `recent` is for
+    how many intervals what came counts as what may come again at once."""
+
+    @property
+    def steady(self) -> float: ...
+
+    @property
+    def doubt_s(self) -> float: ...
+
+    @property
+    def recent(self) -> int: ...
+
+    def within_objective(self, hosts: NDArray[np.int64]) -> FloatArray:
+        """Cores of work that so many hosts can do while the objective is kept."""
+        ...
+
+    def at_most(self, hosts: NDArray[np.int64]) -> FloatArray:
+        """Cores of work that so many hosts can do."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueCapacity:
+    """Rows are processed one by one by cores that may be busy up to a `ceiling`, on hosts that are uneven."""
+
+    cores: int
+    ceiling: float
+    unevenness: float
+
+    steady: float = STEADY
+    doubt_s: float = 300.0
+    recent: int = 0
+
+    def within_objective(self, hosts: NDArray[np.int64]) -> FloatArray:
+        return self.at_most(hosts) * self.ceiling
+
+    def at_most(self, hosts: NDArray[np.int64]) -> FloatArray:
+        return hosts.astype(np.float64) * (self.cores / self.unevenness)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BatchCapacity:
+    """Rows are processed in batches. `late_share` of them may be later than `latency_s`; the model is off by `bias`."""
+
+    model: BatchModel
+    cores: int
+    late_share: float
+    latency_s: float
+    bias: float
+    doubt_s: float
+
+    steady: float = 1.0  # a batch waits, and a batch is worked on
+    recent: int = 3  # a source is asked when a batch is planned only
+
+    def within_objective(self, hosts: NDArray[np.int64]) -> FloatArray:
+        slots = hosts.astype(np.float64) * self.cores
+        if self.model.work_cores <= 0:
+            return slots
+        kept = self.model.capacity_cores(1 - self.late_share, self.latency_s / self.bias, slots)
+        return kept if kept.max() > 0 else _FULL * self.model.throughput_cores(slots)
+
+    def at_most(self, hosts: NDArray[np.int64]) -> FloatArray:
+        return self.model.throughput_cores(hosts.astype(np.float64) * self.cores)
+
+    def latency_at(self, hosts: int, percentile: float) -> float:
+        """The percentile of latency at the present demand, as the model says with its bias."""
+        slots = np.array([float(hosts * self.cores)])
+        return float(self.model.latency_s(percentile, slots)[0]) * self.bias
+
+
+def response_s(view: View, start_s: float) -> float:
+    """From a change of the load until hosts that were added for it have their first batch: it is seen, they start, and the
+    batch that runs then ends."""
+    return 2 * view.observation.interval_s + start_s + view.application.slo.latency_s / 2

@@ -1,0 +1,172 @@
+"""How long rows take through batches, and how many hosts `tide` has for it, in simulated worlds of micro-batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from springtide.backends.simulator.settings import MicroBatch, ServiceModel, SimulatorSettings
+from springtide.model.allocation import HostType, Pool
+from springtide.model.application import SLO, Application, Edge, Operator
+from springtide.model.protocols import View
+from springtide.plan.policies.tide import Tide
+from springtide.plan.sizing.batches import BatchModel, dealt_skew
+from springtide.report.summary import Point, RunSummary
+from springtide.simulation import Simulation
+from springtide.workload.traces import Trace
+
+COSTS = MicroBatch(overhead_s=0.35, shard_overhead_s=0.02)
+POOL = Pool(host=HostType(cores=1, start_s=9.0, release_s=5.0), max_hosts=4)
+
+
+def calculator(*names: str, row_s: float = 0.010, shards: int = 8) -> Application:
+    operators = tuple(Operator(name=name, service_time_s=row_s, shards=shards) for name in names or ("calculator",))
+    edges = tuple(Edge(upstream=a.name, downstream=b.name) for a, b in pairwise(operators))
+    return Application(name="calculator", operators=operators, edges=edges, slo=SLO(latency_s=5.0, percentile=0.9))
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A policy, and what it saw."""
+
+    policy: Any
+    views: list[View] = field(default_factory=list)
+    name: ClassVar[str] = "watched"
+    looks_ahead: ClassVar[bool] = True
+
+    def start(self) -> Any:
+        return self.policy.start()
+
+    def decide(self, view: View, memory: Any) -> Any:
+        self.views.append(view)
+        return self.policy.decide(view, memory)
+
+
+@dataclass(frozen=True)
+class Misled:
+    """`tide`, made to believe that a row costs a tenth of what it does."""
+
+    tide: Tide = field(default_factory=Tide)
+
+    def start(self) -> Any:
+        return self.tide.start()
+
+    def decide(self, view: View, memory: Any) -> Any:
+        seen = view.observation.operators["calculator"]
+        assert seen.costs is not None
+        cheap = replace(seen.costs.row_s, value=seen.costs.row_s.value / 10)
+        misled = replace(seen, costs=replace(seen.costs, row_s=cheap), service_time_s=seen.service_time_s / 10)
+        observation = replace(view.observation, operators={"calculator": misled})
+        return self.tide.decide(replace(view, observation=observation), memory)
+
+
+def simulated(
+    rates: list[tuple[float, float]],
+    *,
+    interval_s: float = 3.0,
+    application: Application | None = None,
+    pool: Pool = POOL,
+    policy: Any = None,
+    **settings: Any,
+) -> tuple[RunSummary, list[Point], list[View]]:
+    """Rates for some seconds each. Returns also what the policy saw, interval by interval."""
+    watched = Watched(policy=policy or Tide())
+    rows = np.concatenate([np.full(round(seconds / 0.1), rate * 0.1) for rate, seconds in rates])
+    summary, points = Simulation(
+        trace=Trace(name="told", step_s=0.1, counts=rows),
+        application=application or calculator(),
+        pool=pool,
+        settings=SimulatorSettings(
+            service=ServiceModel.MICRO_BATCH, micro_batch=COSTS, step_s=0.1, interval_s=interval_s, **settings
+        ),
+        policy=watched,
+        policy_name="tide",
+    ).run()
+    return summary, points, watched.views
+
+
+class TestModel:
+    @pytest.mark.parametrize(("rate", "hosts"), [(20, 1), (40, 1), (55, 1), (100, 2), (150, 3), (200, 3), (250, 4)])
+    def test_predicted_latency_is_what_comes_out(self, rate: float, hosts: int) -> None:
+        """One replica on each host, as many shards on each as can be."""
+        pool = Pool(host=POOL.host, min_hosts=hosts, max_hosts=hosts)
+        _, _, views = simulated([(rate, 300.0)], interval_s=10.0, pool=pool, initial_hosts=hosts, initial_replicas=hosts)
+        view = views[-1]
+        model = BatchModel.of(view)
+        assert model is not None
+        predicted_s = float(model.latency_s(0.9, np.array([float(hosts)]))[0])
+        assert predicted_s == pytest.approx(view.observation.latency.p90_s, rel=0.25)
+
+    @pytest.mark.parametrize("names", [("a",), ("a", "b"), ("a", "b", "c")])
+    def test_at_its_capacity_the_objective_is_just_kept_and_more_slots_have_more(self, names: tuple[str, ...]) -> None:
+        _, _, views = simulated([(20.0, 60.0)], application=calculator(*names, row_s=0.002))
+        model = BatchModel.of(views[-1])
+        assert model is not None
+        slots = np.arange(1.0, 9.0)
+        capacity = model.capacity_cores(0.9, 5.0, slots)
+        assert (np.diff(capacity) > -0.02).all(), "a slot more that gets no shard more is none"
+        assert capacity[-1] > 4 * capacity[0]
+        assert model.latency_s(0.9, slots, capacity / model.work_cores) == pytest.approx(np.full(8, 5.0), rel=0.01)
+        assert (capacity < model.throughput_cores(slots)).all()
+
+    def test_an_objective_that_no_batch_can_keep_has_no_capacity(self) -> None:
+        _, _, views = simulated([(20.0, 60.0)])
+        model = BatchModel.of(views[-1])
+        assert model is not None
+        assert model.capacity_cores(0.9, 0.1, np.array([1.0, 4.0])).tolist() == [0.0, 0.0]
+
+    @pytest.mark.parametrize(
+        ("shards", "slots", "skew"), [(8, 1, 1.0), (8, 3, 1.125), (8, 5, 1.25), (8, 16, 2.0), (1000, 7, 1.0)]
+    )
+    def test_shards_that_do_not_divide_evenly_make_a_slot_busier(self, shards: int, slots: int, skew: float) -> None:
+        assert dealt_skew(np.full(shards, 1 / shards), slots) == pytest.approx(skew)
+
+
+class TestStories:
+    @pytest.mark.parametrize("interval_s", [3.0, 10.0, 30.0])
+    def test_a_burst_is_met_and_forgotten(self, interval_s: float) -> None:
+        summary, points, _ = simulated([(40, 600), (180, 600), (40, 900)], interval_s=interval_s)
+        assert summary.mean_hosts <= 2.2
+        assert summary.slo_violation_share <= 0.10
+        assert points[-1].hosts == 1
+
+    @pytest.mark.parametrize(("rate", "hosts"), [(40, 1), (110, 2), (180, 3)])
+    def test_a_constant_load_has_a_constant_number_of_hosts(self, rate: float, hosts: int) -> None:
+        summary, points, _ = simulated([(rate, 1200)], initial_hosts=hosts)
+        assert {p.hosts for p in points} <= {hosts, hosts + 1}
+        assert len({p.hosts for p in points[len(points) // 2 :]}) == 1
+        assert summary.slo_kept
+
+    def test_hosts_are_even_by_the_time_that_their_shards_take(self) -> None:
+        _, _, views = simulated([(180, 300)], initial_hosts=3)
+        busy = [host.busy_share for host in views[-1].observation.running_hosts]
+        assert max(busy) < 1.25 * np.mean(busy)
+
+    def test_an_objective_that_is_missed_for_reasons_unknown_leads_to_action(self) -> None:
+        summary, points, _ = simulated([(150, 900)], policy=Misled())
+        assert points[-1].hosts >= 2
+        assert summary.latency.p50_s < 5.0
+
+    @pytest.mark.parametrize(
+        "rates",
+        [
+            [(40, 120), (0, 300), (40, 120)],
+            [(1 / 60, 900)],
+            [(0, 120), (100, 60), (0, 60)],
+        ],
+        ids=["silent for minutes", "a row a minute", "nothing at first"],
+    )
+    def test_little_or_nothing_needs_one_host(self, rates: list[tuple[float, float]]) -> None:
+        summary, points, _ = simulated(rates)
+        assert points[-1].hosts == 1
+        assert summary.rows.backlog < 200
+
+    def test_batches_longer_than_the_interval_are_no_reason_to_run_away(self) -> None:
+        application = calculator(row_s=0.5)
+        _, points, _ = simulated([(1.0, 900)], interval_s=1.0, application=application)
+        assert points[-1].hosts <= 2
+        assert sum(p.changed for p in points[len(points) // 2 :]) <= 4
