@@ -64,7 +64,7 @@ def levelled(came: float, owed: float, likely: float | None) -> tuple[float, flo
 
 
 _LOWER, _HIGHER, _MADE_UP = 0.25, 0.5, 0.1  # of what is likely
-_WARM_AFTER_S = 120.0  # at the latest
+_WARM_AFTER_S = 40.0  # at the latest
 
 
 class WallClock:
@@ -320,11 +320,8 @@ class SparkBackend:
         return observation
 
     def _warming(self) -> bool:
-        """Whether no operator, or one that has begun, has run a batch yet that its costs can be learned from."""
-        begun = [meter for meter in self._meters.values() if meter.batches_seen]
-        if self._clock.now_s() > _WARM_AFTER_S:
-            return False
-        return not begun or any(not meter.is_warm for meter in begun)
+        """Whether no operator has run a batch yet that its costs can be learned from."""
+        return self._clock.now_s() < _WARM_AFTER_S and not any(meter.is_warm for meter in self._meters.values())
 
     def _operators(
         self, counts: dict[str, OperatorCounts], interval_s: float, now_s: float

@@ -140,11 +140,6 @@ class OperatorMeter:
         )
 
     @property
-    def batches_seen(self) -> bool:
-        """Whether any batch has ended."""
-        return bool(self._batches_of)
-
-    @property
     def is_warm(self) -> bool:
         """Whether what batches cost has been learned from one."""
         return self._learned.batches > 0

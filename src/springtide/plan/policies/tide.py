@@ -45,7 +45,6 @@ from springtide.plan.tide.learning import FLOOR_S, LONG_MISSED, Floor, TideMemor
 from springtide.plan.tide.sizing import Sizing
 
 _SATURATED = 0.97
-_UNEVEN = 1.2  # the busiest host's time in a batch over the mean: the batch waits for it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
