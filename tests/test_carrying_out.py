@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from springtide.errors import InvalidValue
-from springtide.execute.carrying_out import operator_after, so_far
+from springtide.execute.carrying_out import carry_out_so_far, operator_after
 from springtide.execute.diff import actions
 from springtide.model.action import MoveShards, SetReplicas
 from springtide.model.allocation import Allocation, OperatorAllocation
@@ -110,14 +110,14 @@ class TestSoFar:
     REQUESTED = OperatorAllocation(("host-0", "host-1", "host-2"), (0, 0, 0, 1, 1, 1, 2, 2))
 
     def test_all_of_it_once_all_have_come(self) -> None:
-        assert so_far(self.REQUESTED, self.BEFORE, {"host-9"}) is self.REQUESTED
+        assert carry_out_so_far(self.REQUESTED, self.BEFORE, {"host-9"}) is self.REQUESTED
 
     def test_nothing_of_it_while_none_has_come(self) -> None:
-        found = so_far(self.REQUESTED, self.BEFORE, {"host-1", "host-2"})
+        found = carry_out_so_far(self.REQUESTED, self.BEFORE, {"host-1", "host-2"})
         assert {found.shard_host(shard) for shard in range(8)} == {"host-0"}
 
     def test_a_host_that_has_come_is_used_at_once(self) -> None:
-        found = so_far(self.REQUESTED, self.BEFORE, {"host-2"})
+        found = carry_out_so_far(self.REQUESTED, self.BEFORE, {"host-2"})
         assert found.replica_hosts == ("host-0", "host-1")
         assert found.shard_replicas[:6] == self.REQUESTED.shard_replicas[:6]
         assert sorted(found.shard_replicas[6:]) == [0, 1], "those of the missing host go where there is least"
@@ -125,13 +125,13 @@ class TestSoFar:
     def test_a_request_that_leaves_a_host_waits_for_all(self) -> None:
         """What serves rows now is not given up for something that is not there yet."""
         before = OperatorAllocation(("host-0", "host-1"), (0, 1))
-        assert so_far(OperatorAllocation(("host-0", "host-2"), (0, 1)), before, {"host-2"}) == before
+        assert carry_out_so_far(OperatorAllocation(("host-0", "host-2"), (0, 1)), before, {"host-2"}) == before
 
     def test_replicas_without_shards_come_one_by_one_and_are_never_fewer(self) -> None:
         before = OperatorAllocation(("host-0", "host-0"))
         requested = OperatorAllocation(("host-0", "host-1", "host-2"))
-        assert so_far(requested, before, {"host-2"}) == OperatorAllocation(("host-0", "host-1"))
-        assert so_far(requested, before, {"host-1", "host-2"}) == before
+        assert carry_out_so_far(requested, before, {"host-2"}) == OperatorAllocation(("host-0", "host-1"))
+        assert carry_out_so_far(requested, before, {"host-1", "host-2"}) == before
 
     @given(
         shards=st.lists(st.integers(0, 3), min_size=1, max_size=20),
@@ -140,6 +140,6 @@ class TestSoFar:
     def test_no_shard_is_lost_and_none_waits_on_a_host_that_is_missing(self, shards: list[int], missing: set[str]) -> None:
         requested = OperatorAllocation(tuple(f"host-{i}" for i in range(4)), tuple(shards))
         before = OperatorAllocation(("host-0",), (0,) * len(shards))
-        found = so_far(requested, before, missing)
+        found = carry_out_so_far(requested, before, missing)
         assert len(found.shard_replicas) == len(shards)
         assert not missing & {found.shard_host(shard) for shard in range(len(shards))}

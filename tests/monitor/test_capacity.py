@@ -9,7 +9,7 @@ from factories import application, operator
 from springtide.model.allocation import Allocation, OperatorAllocation
 from springtide.model.application import SLO, Application, Edge
 from springtide.model.batch import BatchCosts, Estimate, longest_batches_s
-from springtide.monitor.capacity import OperatorBatches, host_utilisation
+from springtide.monitor.capacity import OperatorBatches, measure_host_utilisation
 
 LONGEST_S = 2.0
 
@@ -28,8 +28,9 @@ def batches(rows: list[float], shards: list[float], **values: float) -> Operator
 def test_utilisation_is_1_where_batches_are_as_long_as_the_objective_allows() -> None:
     found = costs()
     for shards in (1.0, 8.0, 40.0):
-        rate = found.rows_per_s(LONGEST_S, tasks=1, shards=shards, slots=1)
-        assert found.cycle_s(rate, tasks=1, shards=shards, slots=1) == pytest.approx(LONGEST_S)
+        empty_s = found.duration_s(rows=0.0, tasks=1, shards=shards, slots=1)
+        rate = (1 - empty_s / LONGEST_S) / found.row_s.value
+        assert found.duration_s(rows=rate * LONGEST_S, tasks=1, shards=shards, slots=1) == pytest.approx(LONGEST_S)
         assert batches([rate * 10.0 * 0.999], [shards]).replica_utilisation(10.0)[0] == pytest.approx(0.999)
 
 
@@ -51,26 +52,26 @@ def placed(**replica_hosts: tuple[str, ...]) -> Allocation:
 
 def test_a_host_with_one_replica_a_core_is_as_utilised_as_they_are() -> None:
     its = batches([100.0, 100.0], [4.0, 4.0])
-    found = host_utilisation(placed(count=("a", "a")), {"count": its}, cores=2, interval_s=10.0)
+    found = measure_host_utilisation(placed(count=("a", "a")), {"count": its}, cores=2, interval_s=10.0)
     assert found["a"] == pytest.approx(float(its.replica_utilisation(10.0)[0]))
     assert found["idle"] == 0.0
 
 
 def test_two_replicas_on_one_core_leave_less_room_than_either_alone() -> None:
     its = batches([100.0, 100.0], [4.0, 4.0])
-    found = host_utilisation(placed(count=("a", "a")), {"count": its}, cores=1, interval_s=10.0)
+    found = measure_host_utilisation(placed(count=("a", "a")), {"count": its}, cores=1, interval_s=10.0)
     assert found["a"] == pytest.approx(0.2 / (1 - 0.4 / 2 - 2 * 0.11 / 2))
 
 
 def test_operators_that_share_a_host_use_the_time_in_which_the_other_waits_for_the_driver() -> None:
     its = {"count": batches([100.0], [4.0]), "sum": batches([100.0], [4.0], driver_s=0.2)}
-    found = host_utilisation(placed(count=("a",), sum=("a",)), its, cores=1, interval_s=10.0)
+    found = measure_host_utilisation(placed(count=("a",), sum=("a",)), its, cores=1, interval_s=10.0)
     assert found["a"] == pytest.approx(0.2 / (1 - 0.2 / 2 - 2 * 0.11 / 2))
 
 
 def test_an_allocation_that_has_just_changed_is_not_mixed_with_what_was_counted_before() -> None:
     its = batches([100.0, 100.0], [4.0, 4.0])
-    assert host_utilisation(placed(count=("a",)), {"count": its}, cores=1, interval_s=10.0)["a"] == 0.0
+    assert measure_host_utilisation(placed(count=("a",)), {"count": its}, cores=1, interval_s=10.0)["a"] == 0.0
 
 
 def test_the_objective_is_shared_by_the_operators_in_a_row() -> None:

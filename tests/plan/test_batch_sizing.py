@@ -14,7 +14,7 @@ from springtide.model.allocation import HostType, Pool
 from springtide.model.application import SLO, Application, Edge, Operator
 from springtide.model.protocols import View
 from springtide.plan.policies.tide import Tide
-from springtide.plan.sizing.batches import BatchModel, dealt_skew
+from springtide.plan.sizing.batches import BatchModel, predict_skew
 from springtide.report.summary import Point, RunSummary
 from springtide.simulation import Simulation
 from springtide.workload.traces import Trace
@@ -123,7 +123,7 @@ class TestModel:
         ("shards", "slots", "skew"), [(8, 1, 1.0), (8, 3, 1.125), (8, 5, 1.25), (8, 16, 2.0), (1000, 7, 1.0)]
     )
     def test_shards_that_do_not_divide_evenly_make_a_slot_busier(self, shards: int, slots: int, skew: float) -> None:
-        assert dealt_skew(np.full(shards, 1 / shards), slots) == pytest.approx(skew)
+        assert predict_skew(np.full(shards, 1 / shards), slots) == pytest.approx(skew)
 
 
 class TestStories:

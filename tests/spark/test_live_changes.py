@@ -83,7 +83,9 @@ def check_measurements(observation: Observation) -> None:
     assert measured.shards.rows.sum() == pytest.approx(measured.processed_rows)
     costs = measured.costs
     assert costs is not None
-    assert measured.shards.busy_s.sum() >= costs.row_s.value * measured.processed_rows
+    opened_s = measured.shards.busy_s - costs.row_s.value * measured.shards.rows
+    assert opened_s.tolist() == pytest.approx([opened_s[0]] * len(opened_s)), "beside its rows, each shard takes as long"
+    assert opened_s[0] > 0
     assert measured.shards.state_bytes.max() > 0
     assert 0 < observation.latency.p50_s <= observation.latency.p99_s
     assert observation.core_s > 0

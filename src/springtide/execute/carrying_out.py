@@ -26,7 +26,7 @@ def operator_after(action: SetReplicas | MoveShards, placed: Mapping[str, Operat
     return OperatorAllocation(action.replica_hosts, kept)
 
 
-def so_far(requested: OperatorAllocation, before: OperatorAllocation, missing: Collection[str]) -> OperatorAllocation:
+def carry_out_so_far(requested: OperatorAllocation, before: OperatorAllocation, missing: Collection[str]) -> OperatorAllocation:
     """What can be done of a request while some of its hosts have not come yet.
 
     Hosts that are there are used at once: a batch that begins without them may last longer than they took to come. The shards

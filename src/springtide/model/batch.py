@@ -56,23 +56,6 @@ class BatchCosts:
         work_s = self.fixed_s(tasks=tasks, shards=shards) + self.row_s.value * rows
         return self.driver_s.value + self.skew.value * work_s / slots
 
-    def cycle_s(self, rows_per_s: float, *, tasks: float, shards: float, slots: float) -> float:
-        """How long batches are that follow one another at once, each with the rows that came during the one before.
-
-        Infinite if rows come faster than they can be processed.
-        """
-        idle = 1.0 - self.skew.value * self.row_s.value * rows_per_s / slots
-        empty_s = self.duration_s(rows=0.0, tasks=tasks, shards=shards, slots=slots)
-        return empty_s / idle if idle > 0 else math.inf
-
-    def rows_per_s(self, cycle_s: float, *, tasks: float, shards: float, slots: float) -> float:
-        """The rate at which batches that follow one another at once are so long; 0 if even empty ones are longer."""
-        empty_s = self.duration_s(rows=0.0, tasks=tasks, shards=shards, slots=slots)
-        per_row_s = self.skew.value * self.row_s.value / slots
-        if empty_s >= cycle_s:
-            return 0.0
-        return (1.0 - empty_s / cycle_s) / per_row_s if per_row_s > 0 else math.inf
-
 
 def longest_batches_s(application: Application) -> dict[str, float]:
     """The longest batch of each operator with which the objective is kept.

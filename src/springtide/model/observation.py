@@ -141,6 +141,11 @@ class Observation:
         return self.end_s - self.start_s
 
     @cached_property
+    def in_batches(self) -> bool:
+        """Whether rows are processed in batches, and not one by one."""
+        return any(operator.costs is not None for operator in self.operators.values())
+
+    @cached_property
     def offered_rows(self) -> float:
         return sum(self.source_rows.values())
 

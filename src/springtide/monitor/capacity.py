@@ -29,7 +29,7 @@ _LEAST_ROOM = 0.02  # of a slot's time: an objective that leaves less cannot be 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OperatorBatches:
     """The batches of one operator over an interval. Element r of the arrays is replica r: the rows that it had to process
-    (`load_rows`), and its shards."""
+    (`count_rows_due`), and its shards."""
 
     costs: BatchCosts
     longest_s: float
@@ -57,21 +57,21 @@ class OperatorBatches:
         return np.minimum(1.0, self.row_shares(interval_s) / room)
 
 
-def load_rows(*, offered: float, processed: float, backlog: float, interval_s: float, latency_s: float) -> float:
+def count_rows_due(*, offered: float, processed: float, backlog: float, interval_s: float, latency_s: float) -> float:
     """The rows that had to be processed in an interval: those that came, and those that wait so that they are gone in time.
 
     A batch may be longer than an interval, in which none ends then; so what was processed says less than what had to be. What
     waits in a stream that keeps its objective is less than comes within the objective's latency, and does not count.
 
-    >>> load_rows(offered=100.0, processed=0.0, backlog=400.0, interval_s=2.0, latency_s=10.0)
+    >>> count_rows_due(offered=100.0, processed=0.0, backlog=400.0, interval_s=2.0, latency_s=10.0)
     100.0
-    >>> load_rows(offered=0.0, processed=0.0, backlog=4000.0, interval_s=2.0, latency_s=10.0)
+    >>> count_rows_due(offered=0.0, processed=0.0, backlog=4000.0, interval_s=2.0, latency_s=10.0)
     800.0
     """
     return max(offered, processed, backlog * interval_s / latency_s)
 
 
-def host_utilisation(
+def measure_host_utilisation(
     observed: Allocation, batches: Mapping[str, OperatorBatches], cores: int, interval_s: float
 ) -> dict[str, float]:
     """Every host's utilisation, by name; 0 where nothing runs."""
@@ -90,6 +90,6 @@ def host_utilisation(
     return dict(zip(position, used.tolist(), strict=True))
 
 
-def rows_by_replica(shard_rows: FloatArray, shard_replicas: Iterable[int], replicas: int) -> FloatArray:
+def sum_by_replica(shard_rows: FloatArray, shard_replicas: Iterable[int], replicas: int) -> FloatArray:
     """The rows of each replica's shards."""
     return np.bincount(np.fromiter(shard_replicas, dtype=np.intp), weights=shard_rows, minlength=replicas).astype(np.float64)

@@ -25,12 +25,10 @@ class Moments:
         return cls(np.zeros((features, features)), np.zeros(features), 0.0)
 
     @classmethod
-    def of(cls, features: FloatArray, seconds: FloatArray, weights: FloatArray | None = None) -> Moments:
+    def of(cls, features: FloatArray, seconds: FloatArray) -> Moments:
         """Of samples: one row of `features` each, in which the leading 1 is left out."""
         x = np.column_stack([np.ones(len(seconds)), features])
-        weighted = x if weights is None else x * weights[:, np.newaxis]
-        squares = seconds**2 if weights is None else weights * seconds**2
-        return cls(weighted.T @ x, weighted.T @ seconds, float(squares.sum()))
+        return cls(x.T @ x, x.T @ seconds, float((seconds**2).sum()))
 
     @property
     def count(self) -> float:

@@ -29,13 +29,13 @@ from springtide.backends.simulator.settings import (
 )
 from springtide.backends.simulator.traffic import Traffic
 from springtide.errors import require
-from springtide.execute.carrying_out import operator_after, so_far
+from springtide.execute.carrying_out import carry_out_so_far, operator_after
 from springtide.model.action import Action, AddHosts, MoveShards, ReleaseHosts, SetReplicas
 from springtide.model.allocation import Allocation, OperatorAllocation, Pool, new_host_names, spread
 from springtide.model.application import Application, Grouping
 from springtide.model.change import moved_units
 from springtide.model.observation import HostObservation, HostState, Latency, Observation
-from springtide.monitor.capacity import OperatorBatches, host_utilisation
+from springtide.monitor.capacity import OperatorBatches, measure_host_utilisation
 from springtide.monitor.interval import operator_observations
 from springtide.monitor.latency_histogram import LatencyCounts, no_latency, summarise
 
@@ -306,7 +306,8 @@ class SimulatorBackend:
         in_batches = self._settings.service is ServiceModel.MICRO_BATCH
         for name, placed in list(self._pending.items()):
             before = self._observed.operators[name]
-            now = so_far(placed, before, missing) if in_batches or missing.isdisjoint(placed.replica_hosts) else before
+            follows = in_batches or missing.isdisjoint(placed.replica_hosts)
+            now = carry_out_so_far(placed, before, missing) if follows else before
             if now == placed:
                 del self._pending[name]
             self._install(name, now, now_s)
@@ -444,7 +445,7 @@ class SimulatorBackend:
         counted = self._engine.state.hosts
         cores = self._pool.host.cores
         busy_share = {h.name: float(counted["busy_s"][h.slot]) / (interval_s * cores) for h in self._fleet.all()}
-        utilisation = host_utilisation(self._observed, batches, cores, interval_s) if batches else busy_share
+        utilisation = measure_host_utilisation(self._observed, batches, cores, interval_s) if batches else busy_share
         return {
             host.name: HostObservation(
                 name=host.name,

@@ -11,7 +11,7 @@ from springtide.model.application import Application, Grouping, Operator
 from springtide.model.batch import longest_batches_s
 from springtide.model.observation import ShardLoads
 from springtide.monitor.batch_costs import BatchMoments, LearnedCosts
-from springtide.monitor.capacity import OperatorBatches, load_rows
+from springtide.monitor.capacity import OperatorBatches, count_rows_due
 from springtide.monitor.interval import IntervalCounts
 from springtide.monitor.moments import Moments
 
@@ -96,7 +96,7 @@ class Meter:
         rows = _by_replica(operator, lane_rows[lanes], at, replicas)
         came = float(rows.sum())
         shares = rows / came if came > 0 else np.full(replicas, 1 / replicas)
-        load = load_rows(
+        load = count_rows_due(
             offered=float(of["offered"]),
             processed=float(of["processed"]),
             backlog=float(state.lanes["rows"][lanes].sum()),

@@ -35,23 +35,23 @@ from springtide.model.application import Application as ApplicationModel
 from springtide.model.batch import longest_batches_s
 from springtide.model.change import moved_units
 from springtide.model.observation import HostObservation, Latency, Observation, OperatorObservation
-from springtide.monitor.capacity import OperatorBatches, host_utilisation, load_rows
+from springtide.monitor.capacity import OperatorBatches, count_rows_due, measure_host_utilisation
 from springtide.monitor.interval import IntervalCounts, operator_observations
 from springtide.monitor.latency_histogram import LatencyCounts, bin_of, no_latency, summarise
 
 
-def levelled(came: float, owed: float, likely: float | None) -> tuple[float, float]:
+def level_offered_rows(came: float, owed: float, likely: float | None) -> tuple[float, float]:
     """Rows offered in an interval, and those that came until its end and have not been counted; fewer than 0 if too many have.
 
     A source is asked when a batch is planned only, and taken to go on as before until then. What was counted too much or too
     little is made up for bit by bit, beside what is `likely` by what the source said last: a rate that is a little off for some
     intervals misleads nobody, one of 0 or of three times as much does.
 
-    >>> levelled(came=-500.0, owed=0.0, likely=200.0), levelled(came=200.0, owed=-650.0, likely=200.0)
+    >>> level_offered_rows(came=-500.0, owed=0.0, likely=200.0), level_offered_rows(came=200.0, owed=-650.0, likely=200.0)
     ((150.0, -650.0), (150.0, -600.0))
-    >>> levelled(came=600.0, owed=0.0, likely=200.0), levelled(came=200.0, owed=300.0, likely=200.0)
+    >>> level_offered_rows(came=600.0, owed=0.0, likely=200.0), level_offered_rows(came=200.0, owed=300.0, likely=200.0)
     ((300.0, 300.0), (220.0, 280.0))
-    >>> levelled(came=-500.0, owed=0.0, likely=None), levelled(came=10.0, owed=20.0, likely=None)
+    >>> level_offered_rows(came=-500.0, owed=0.0, likely=None), level_offered_rows(came=10.0, owed=20.0, likely=None)
     ((0.0, -500.0), (30.0, 0.0))
     """
     total = came + owed
@@ -314,7 +314,7 @@ class SparkBackend:
         for name, query in self._queries.items():
             seen = observation.operators[name]
             query.balance(np.array(seen.replica_utilisation), seen.service_time_s / observation.interval_s)
-            query.expect(self._meters[name].allowed_rows(slots.count))
+            query.allow_rows(self._meters[name].allowed_rows(slots.count))
         self._observed_from_s = end_s
         self._intervals += 1
         return observation
@@ -343,13 +343,13 @@ class SparkBackend:
             waiting[name] = sum(backlog.values())
             came = counts[name].processed_rows + counts[name].dropped_rows + grown
             likely = self._meters[name].likely_rows(now_s, interval_s)
-            offered[name], self._owed[name] = levelled(came, self._owed.get(name, 0.0), likely)
+            offered[name], self._owed[name] = level_offered_rows(came, self._owed.get(name, 0.0), likely)
             for source in self._queries[name].wiring.source_names:
                 if source in source_rows and source_rows[source] == 0.0:
                     source_rows[source] = offered[name]
         batches = {}
         for name in names:
-            load = load_rows(
+            load = count_rows_due(
                 offered=offered[name],
                 processed=counts[name].processed_rows,
                 backlog=waiting[name],
@@ -432,7 +432,7 @@ class SparkBackend:
         return OperatorAllocation(tuple(hosts), routing.allocation.shard_replicas)
 
     def _hosts(self, executor_busy_s: dict[str, float], interval_s: float) -> dict[str, HostObservation]:
-        utilisation = host_utilisation(self._observed, self._batches, self.pool.host.cores, interval_s)
+        utilisation = measure_host_utilisation(self._observed, self._batches, self.pool.host.cores, interval_s)
         busy_s: dict[str, float] = {}
         for executor, seconds in executor_busy_s.items():
             host = self._fleet.host_of(executor)

@@ -32,7 +32,7 @@ from springtide.backends.spark.routing import BatchRouting
 from springtide.model.application import Operator
 from springtide.model.observation import FloatArray, ShardLoads
 from springtide.monitor.batch_costs import BatchMoments, BatchSample, LearnedCosts
-from springtide.monitor.capacity import OperatorBatches, rows_by_replica
+from springtide.monitor.capacity import OperatorBatches, sum_by_replica
 
 _NOTHING_COMES_S = 1.0  # a query that has begun no batch for so long after it could have has nothing to read
 _COLD_BATCHES = 3  # of an executor, in which code is compiled and Python workers start
@@ -168,7 +168,7 @@ class OperatorMeter:
         routes = self._routes
         if self._operator.keyed and len(routes) == self._operator.shards and max(routes) < replicas:
             served = np.bincount(routes, minlength=replicas).astype(np.float64)
-            shares = rows_by_replica(self._shares, routes, replicas)
+            shares = sum_by_replica(self._shares, routes, replicas)
         return OperatorBatches(
             costs=self._learned.costs, longest_s=self._longest_batch_s, replica_rows=shares * load, replica_shards=served
         )

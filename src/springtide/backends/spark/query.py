@@ -161,6 +161,7 @@ class OperatorQuery:
         self._allowed_rows = math.inf  # of a batch that is as long as the objective allows
         self._own_limits: JavaObject | None = None  # that the query began with
         self._limited_to: int | None = None
+        self._can_limit = True
         self._query: StreamingQuery | None = None
         self.failure: str | None = None
 
@@ -278,7 +279,7 @@ class OperatorQuery:
             if self._whole and uneven(utilisation):
                 self._uneven_with = len(utilisation)
 
-    def expect(self, rows: float) -> None:
+    def allow_rows(self, rows: float) -> None:
         """How many rows a batch may have that is as long as the objective allows, on the hosts there are."""
         with self._lock:
             self._allowed_rows = rows
@@ -289,7 +290,7 @@ class OperatorQuery:
         The longer rows wait, the longer a batch is, and hosts that come are not used before it is over. So batches are kept
         short until they have come. Without any on their way, long batches are the ones that do most.
         """
-        if self._query is None or self.wiring.upstream or not self.wiring.source_names:
+        if self._query is None or self.wiring.upstream or not self.wiring.source_names or not self._can_limit:
             return
         with self._lock:
             waits = bool(self._fleet.awaited().intersection(self._requested.replica_hosts))
@@ -301,7 +302,7 @@ class OperatorQuery:
                 self._own_limits = read_limits(self._query)
             limit_rows(self._spark.sparkContext, self._query, self._own_limits, rows)
         except Py4JError as error:  # another Spark: batches are as long as they are
-            self._allowed_rows = math.inf
+            self._can_limit = False
             _LOG.warning("%s: batches cannot be limited while hosts start: %s", self.name, reason(error))
         self._limited_to = rows
 

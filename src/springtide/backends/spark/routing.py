@@ -1,7 +1,7 @@
 """How the next batch of an operator is run: which task serves which shards, and where. Pure.
 
-A routing that names a host whose executor is not there yet is followed as far as it can be (`execute.carrying_out.so_far`). A
-host that was lost does not hold anything up: its tasks have no place of their own for that batch.
+A routing that names a host whose executor is not there yet is followed as far as it can be (`carry_out_so_far`). A host that
+was lost does not hold anything up: its tasks have no place of their own for that batch.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from springtide.backends.spark.jvm.executors import Executor
-from springtide.execute.carrying_out import so_far
+from springtide.execute.carrying_out import carry_out_so_far
 from springtide.model.allocation import OperatorAllocation
 from springtide.model.observation import FloatArray
 
@@ -36,7 +36,7 @@ class BatchRouting:
 
 def in_force(requested: OperatorAllocation, before: OperatorAllocation | None, awaited: Collection[str]) -> OperatorAllocation:
     """What the next batch follows: what is requested, as far as its hosts have ever been there."""
-    return requested if before is None else so_far(requested, before, awaited)
+    return requested if before is None else carry_out_so_far(requested, before, awaited)
 
 
 def batch_routing(allocation: OperatorAllocation, running: Mapping[str, Executor], *, stateful: bool) -> BatchRouting:

@@ -90,7 +90,7 @@ def allocate(view: View, replicas: Mapping[str, int], hosts: int | None = None, 
         homes += [None] * (wanted - len(kept))
         fleet += [_Replica(i, max(load, _NEGLIGIBLE_CORES), home) for load, home in zip(loads.tolist(), homes, strict=True)]
     _settle(fleet, len(names), pool.host.cores, theta=1.0 if changed else theta)
-    if any(seen.costs is not None for seen in view.observation.operators.values()):
+    if view.observation.in_batches:
         routes = _even_batches(view, fleet, routes, len(names))
     return _built(view, names, fleet, routes)
 

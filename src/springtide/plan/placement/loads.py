@@ -116,7 +116,7 @@ class Loads:
             hosts = observation.observed.operators[name].replica_hosts
             for host, utilisation in zip(hosts, seen.replica_utilisation.tolist(), strict=True):
                 busy[host] = busy.get(host, 0.0) + utilisation
-        most = np.inf if any(seen.costs is not None for seen in observation.operators.values()) else 1.0
+        most = np.inf if observation.in_batches else 1.0
         return {
             host: min(most, seen.utilisation * seen.cores / busy[host])
             for host, seen in observation.hosts.items()

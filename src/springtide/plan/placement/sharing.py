@@ -24,7 +24,7 @@ def sharing_replicas(view: View, hosts: int) -> dict[str, int]:
 
     In batches, one for every core.
     """
-    if in_batches(view):
+    if view.observation.in_batches:
         return {o.name: min(hosts * view.pool.host.cores, o.replica_limit) for o in view.application.operators}
     cores = demand_cores(view)
     total = sum(cores.values())
@@ -35,11 +35,6 @@ def sharing_replicas(view: View, hosts: int) -> dict[str, int]:
         o.name: min(max(1, math.ceil(slots * cores[o.name] / total - 1e-9)), o.replica_limit)
         for o in view.application.operators
     }
-
-
-def in_batches(view: View) -> bool:
-    """Whether rows are processed in batches, and not one by one."""
-    return any(seen.costs is not None for seen in view.observation.operators.values())
 
 
 def short_of_replicas(view: View, hosts: int) -> list[str]:

@@ -53,7 +53,7 @@ class _Query:
         """The busiest slot's time over the mean, with each number of slots."""
         if not self.shards:
             return np.full(slots.shape, self.costs.skew.value)
-        known = {count: dealt_skew(self.weights, max(1, round(count))) for count in np.unique(slots).tolist()}
+        known = {count: predict_skew(self.weights, max(1, round(count))) for count in np.unique(slots).tolist()}
         return np.array([known[count] for count in slots.ravel().tolist()]).reshape(slots.shape)
 
 
@@ -162,10 +162,10 @@ class BatchModel:
         return fixed
 
 
-def dealt_skew(weights: FloatArray, slots: int) -> float:
+def predict_skew(weights: FloatArray, slots: int) -> float:
     """The busiest slot's weight over the mean if weights are dealt out, the largest first, each to the emptiest slot.
 
-    >>> dealt_skew(np.full(8, 1 / 8), 4), dealt_skew(np.full(8, 1 / 8), 3), dealt_skew(np.array([0.5, 0.25, 0.25]), 8)
+    >>> predict_skew(np.full(8, 1 / 8), 4), predict_skew(np.full(8, 1 / 8), 3), predict_skew(np.array([0.5, 0.25, 0.25]), 8)
     (1.0, 1.125, 4.0)
     """
     total = float(weights.sum())

@@ -91,7 +91,7 @@ class BatchCapacity:
         return float(self.model.latency_s(percentile, slots)[0]) * self.bias
 
 
-def response_s(view: View, start_s: float) -> float:
+def estimate_response_s(view: View, start_s: float) -> float:
     """From a change of the load until hosts that were added for it have their first batch: it is seen, they start, and the
     batch that runs then ends."""
     return 2 * view.observation.interval_s + start_s + view.application.slo.latency_s / 2

@@ -28,7 +28,7 @@ from springtide.model.protocols import View
 from springtide.plan.horizon.work import Work, overdue_core_s
 from springtide.plan.sizing.batches import BatchModel
 from springtide.plan.tide.bursts import Bursts
-from springtide.plan.tide.capacity import STEADY, BatchCapacity, Capacity, QueueCapacity, response_s
+from springtide.plan.tide.capacity import STEADY, BatchCapacity, Capacity, QueueCapacity, estimate_response_s
 from springtide.plan.tide.spending import Late
 from springtide.plan.tide.starting import Starts
 
@@ -118,7 +118,7 @@ class TideMemory:
             late_share=late_share,
             latency_s=view.application.slo.latency_s,
             bias=self.bias,
-            doubt_s=response_s(view, self.starts.takes_s(view.pool.host.start_s)),
+            doubt_s=estimate_response_s(view, self.starts.takes_s(view.pool.host.start_s)),
         )
 
     @property
