@@ -19,7 +19,7 @@ from springtide.model.protocols import View
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-_SIZES = ((3, 3), (3, 3), (1, 1), (2, 2), (2, 2), (3, 1))  # hosts, and replicas of each operator; shards change every time
+_SIZES = ((3, 3), (1, 1), (2, 2), (2, 2), (3, 1), (3, 3))  # hosts, and replicas of each operator; shards change every time
 _EVERY = 3  # intervals
 
 

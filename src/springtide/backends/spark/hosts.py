@@ -7,6 +7,7 @@ gets no more tasks at once, and is let go when no query needs what it has shuffl
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,9 +16,11 @@ from py4j.protocol import Py4JError
 from pyspark import InheritableThread, SparkContext
 from pyspark.errors import PySparkException
 
-from springtide.backends.spark.jvm.executors import Executor, cordon, executors, kill, request_total
+from springtide.backends.spark.jvm.executors import Executor, cordon, executor_ids, executors, kill, request_total
 from springtide.errors import InvalidValue, nearest
 from springtide.model.observation import HostState
+
+_LOOK_EVERY_S = 0.1
 
 
 @dataclass(slots=True)
@@ -57,6 +60,7 @@ class Fleet:
         self._notes: list[str] = []
         self._billed_core_s = 0.0
         self._losses = 0
+        self._watcher: threading.Thread | None = None
 
     # --- what there is ------------------------------------------------------------------------------------------
 
@@ -87,7 +91,10 @@ class Fleet:
     def wanting(self) -> bool:
         """Whether a host waits for its executor."""
         with self._lock:
-            return any(h.executor is None for h in self._hosts.values())
+            return self._wants()
+
+    def _wants(self) -> bool:
+        return any(h.executor is None and not h.releasing for h in self._hosts.values())
 
     # --- changes ------------------------------------------------------------------------------------------------
 
@@ -102,7 +109,7 @@ class Fleet:
                 self._owner.update(dict.fromkeys(surplus, ""))
             if not self._adopting:
                 request_total(self._context, len(self._hosts))
-            self._assign(self._prepared_by_work)
+            self._assign(self._prepare_at_work)
 
     def add(self, names: Iterable[str]) -> None:
         with self._lock:
@@ -111,6 +118,7 @@ class Fleet:
                     raise InvalidValue(f"host {name!r} is there already")
                 self._hosts[name] = Host(name)
             request_total(self._context, len(self._hosts))
+            self._watch()
 
     def release(self, names: Iterable[str]) -> None:
         """Give hosts no more tasks; `let_go` ends them."""
@@ -143,7 +151,25 @@ class Fleet:
                     self._losses += 1
                     self._bill(host)
                     host.executor, host.warm = None, False
-            self._assign(self._prepare_apart, present)
+            self._assign(self._prepare_at_work if self._adopting else self._prepare_apart, present)
+            self._watch()
+
+    def _watch(self) -> None:
+        """Look for executors in a thread of its own while a host waits for one, so that each is got ready as soon as it is
+        there: a batch that begins before gives tasks to it."""
+        if self._adopting or not self._wants() or (self._watcher is not None and self._watcher.is_alive()):
+            return
+        self._watcher = InheritableThread(target=self._look, name="executors", daemon=True)
+        self._watcher.start()
+
+    def _look(self) -> None:
+        try:
+            while self.wanting():
+                time.sleep(_LOOK_EVERY_S)
+                if executor_ids(self._context) - self._owner.keys():
+                    self.refresh()
+        except Py4JError:  # the session is over
+            return
 
     def _assign(self, prepare: Callable[[Host], None], present: Mapping[str, Executor] | None = None) -> None:
         """Give the hosts that wait the executors that are new."""
@@ -160,9 +186,11 @@ class Fleet:
             self._owner[executor.id] = host.name
             prepare(host)
 
-    def _prepared_by_work(self, host: Host) -> None:
-        """The first executors have nobody to wait for them: the first batches get them ready."""
+    def _prepare_at_work(self, host: Host) -> None:
+        """The first executors run at once, because nothing else does: they get ready while the queries start."""
         host.warm, host.awaited = True, False
+        if not self._adopting:
+            self._prepare_apart(host)
 
     def _prepare_apart(self, host: Host) -> None:
         executor = host.executor
@@ -175,10 +203,7 @@ class Fleet:
                 host.warm = host.executor is executor
                 host.awaited = host.awaited and not host.warm
 
-        if self._adopting:
-            self._prepared_by_work(host)
-        else:
-            InheritableThread(target=prepare, name=f"warm-up-{host.name}", daemon=True).start()
+        InheritableThread(target=prepare, name=f"warm-up-{host.name}", daemon=True).start()
 
     # --- accounts -----------------------------------------------------------------------------------------------
 

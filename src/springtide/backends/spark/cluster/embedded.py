@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from springtide.backends.spark.cluster.class_archive import ClassArchive
 from springtide.backends.spark.jvm.driver import silence, without_local_checksums
 from springtide.backends.spark.scaling import Scaling
 from springtide.errors import SpringtideError
@@ -76,7 +77,8 @@ def session(
         raise SpringtideError("this process already has a Spark session: stop it first, or run the command on its own")
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     chosen = {**SETTINGS, "spark.executor.cores": str(cores), "spark.executor.memory": f"{memory_mb}m"}
-    if master is None:
+    archive = ClassArchive() if master is None else None
+    if archive is not None:
         master = f"local-cluster[{executors},{cores},{memory_mb + _OVERHEAD_MB}]"
         chosen |= {
             "spark.driver.host": "127.0.0.1",
@@ -84,7 +86,7 @@ def session(
             "spark.driver.memory": "1g",
             "spark.ui.enabled": "false",
             "spark.driver.extraJavaOptions": QUICK_JVM,
-            "spark.executor.extraJavaOptions": QUICK_JVM,
+            "spark.executor.extraJavaOptions": f"{QUICK_JVM} {archive.executor_options()}".rstrip(),
         }
     builder = SparkSession.builder.master(master).appName(name)
     for key, value in {**chosen, **(settings or {})}.items():
@@ -94,6 +96,8 @@ def session(
     without_local_checksums(spark.sparkContext)
     try:
         yield spark
+        if archive is not None:
+            archive.write(spark)
     finally:
         spark.stop()
 

@@ -36,6 +36,11 @@ def executors(context: SparkContext) -> dict[str, Executor]:
     }
 
 
+def executor_ids(context: SparkContext) -> set[str]:
+    """Ids of the executors that are registered now: cheap enough to be asked for many times a second."""
+    return set(context._jsc.sc().getExecutorIds().mkString(" ").split())
+
+
 def request_total(context: SparkContext, total: int) -> bool:
     """Ask the cluster manager for this many executors in all; it keeps that number up when one dies."""
     return bool(context._jsc.sc().requestTotalExecutors(total, 0, scala_map(context, {})))
