@@ -69,6 +69,27 @@ class Recording:
                         operator["shards"]["rows"] = [0.0] * len(operator["shards"]["rows"])
         return found
 
+    def with_costs(self, costs: dict[str, Record], busy_share: float) -> list[Record]:
+        """The same with what the batches of some operators cost, where every host is busy for this share of time."""
+        found: list[Record] = json.loads(json.dumps(self.records))
+        for record in found:
+            if record["kind"] == "observation":
+                for operator in record["operators"]:
+                    operator |= {"costs": costs.get(operator["name"]), "busy_share": busy_share}
+                for host in record["hosts"]:
+                    host["busy_share"] = busy_share
+        return found
+
+    def older(self) -> list[Record]:
+        """The same as versions wrote it that knew neither costs nor busy shares."""
+        found: list[Record] = json.loads(json.dumps(self.records))
+        for record in found:
+            if record["kind"] == "observation":
+                for load in (*record["operators"], *record["hosts"]):
+                    load.pop("costs", None)
+                    del load["busy_share"]
+        return found
+
     def allocation(self, interval: int) -> Record:
         """The allocation observed in an interval; a journal has it only where it is new."""
         seen = [record["observed"] for record in self.of("observation")[: interval + 1] if record["observed"]]

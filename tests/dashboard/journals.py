@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import msgspec
 import factories
 from springtide.journal.from_model import decision_record, observation_record
 from springtide.model.application import SLO, Grouping
+from springtide.model.batch import BatchCosts, Estimate
 from springtide.model.decision import Expectation, WhyNot
 
 APP = factories.application(
@@ -22,6 +24,15 @@ APP = factories.application(
 )
 POOL = {"min_hosts": 1, "max_hosts": 4, "cores": 4, "start_s": 30.0, "release_s": 5.0}
 INTERVAL_S = 60.0
+COSTS = BatchCosts(
+    driver_s=Estimate(value=0.3184, error=0.02918),
+    batch_s=Estimate(value=0.08195, error=0.03681),
+    task_s=Estimate(value=0.07545, error=0.07338),
+    shard_s=Estimate(value=0.06848, error=0.02494),
+    row_s=Estimate(value=0.00304, error=0.0005984),
+    skew=Estimate(value=1.171, error=0.7115),
+    batches=9.571,
+)
 
 
 def line(record: Any) -> bytes:
@@ -37,11 +48,38 @@ def placed(hosts: int = 1, replicas: int = 1) -> Any:
     return factories.allocation(APP, hosts=hosts, replicas={"count": replicas})
 
 
-def observation_line(index: int, *, before: Any = None, with_shards: bool = True, **fields: Any) -> bytes:
-    """One interval; `before` is the allocation last written, which is then left out if it is the same."""
+def observation_line(
+    index: int,
+    *,
+    before: Any = None,
+    with_shards: bool = True,
+    costs: Mapping[str, BatchCosts] | None = None,
+    busy_share: float | None = None,
+    **fields: Any,
+) -> bytes:
+    """One interval; `before` is the allocation last written, which is then left out if it is the same.
+
+    `costs` are those of the batches of some operators; `busy_share` is that of every operator and host, if it is not their
+    utilisation.
+    """
     seen = factories.observation(index=index, application=APP, allocation=fields.pop("allocation", placed()), **fields)
+    busy = {} if busy_share is None else {"busy_share": busy_share}
+    seen = replace(
+        seen,
+        operators={name: replace(o, costs=(costs or {}).get(name), **busy) for name, o in seen.operators.items()},
+        hosts={name: replace(h, **busy) for name, h in seen.hosts.items()},
+    )
     earlier = None if before is None else factories.observation(application=APP, allocation=before)
     return line(observation_record(seen, before=earlier, with_shards=with_shards))
+
+
+def older(written: bytes) -> bytes:
+    """An observation as versions wrote it that knew neither costs nor busy shares."""
+    record = msgspec.json.decode(written)
+    for load in (*record["operators"], *record["hosts"]):
+        load.pop("costs", None)
+        del load["busy_share"]
+    return line(record)
 
 
 def decision_line(

@@ -242,6 +242,77 @@ def test_batches_that_are_longer_than_intervals_do_not_make_the_page_flicker(vis
     expect(page.locator(".decision.change").first).to_contain_text("why not a fifth host: four are the limit (bounds)")
 
 
+def estimates(**values: tuple[float, float]) -> dict[str, Any]:
+    return {name: {"value": value, "error": error} for name, (value, error) in values.items()}
+
+
+DEAR = estimates(
+    driver_s=(0.3184, 0.02918), batch_s=(0.08195, 0.03681), task_s=(0.07545, 0.07338), shard_s=(0.06848, 0.02494),
+    row_s=(0.00304, 0.0005984), skew=(1.171, 0.7115),
+)  # fmt: skip
+CHEAP = DEAR | estimates(row_s=(0.000012, 0.0000011), skew=(1.0, 0.002238))
+
+
+def cost(page: Page, part: str, operator: str) -> Any:
+    return page.locator(f".costs [data-cost={part}] [data-operator={operator}]")
+
+
+@pytest.mark.parametrize("size", [LAPTOP, PHONE], ids=["laptop", "phone"])
+def test_a_table_says_what_a_batch_costs_and_hosts_say_how_busy_they_are(visit, serving, recording, tmp_path, size):
+    path = tmp_path / "costs.jsonl"
+    write(
+        path, recording.with_costs({"parse": CHEAP | {"batches": 120.0}, "enrich": DEAR | {"batches": 9.571}}, 0.93), mode="w"
+    )
+    dashboard = serving(path)
+    page = visit(dashboard.address, size=size)
+    at_interval(page, 29)
+    table = page.locator(".costs table")
+    expect(table.locator("caption")).to_have_text("What a batch costs, ± standard error")
+    expect(table.locator("thead th")).to_have_text(["parse", "enrich"])  # aggregate has no costs
+    headings = ["driver, ms", "per batch, ms", "per task, ms", "per shard, ms", "per row, ms", "skew", "from batches"]
+    expect(table.locator("tbody th")).to_have_text(headings)
+    expect(cost(page, "driver_s", "enrich")).to_have_text("318 ± 29")
+    expect(cost(page, "batch_s", "enrich")).to_have_text("82 ± 37")
+    expect(cost(page, "task_s", "enrich")).to_have_text("75 ± 73")
+    expect(cost(page, "shard_s", "enrich")).to_have_text("68 ± 25")
+    expect(cost(page, "shard_s", "parse")).to_be_empty()  # it is not keyed
+    expect(cost(page, "row_s", "enrich")).to_have_text("3.04 ± 0.60")
+    expect(cost(page, "skew", "enrich")).to_have_text("1.17 ± 0.71")
+    expect(cost(page, "skew", "parse")).to_have_text("1.000 ± 0.002")
+    expect(cost(page, "batches", "parse")).to_have_text("120")
+    running = page.locator(".hosts li[data-state=running]").first
+    expect(running.locator(".busy")).to_have_text("93 % busy")
+    expect(running.locator(".busy")).to_be_visible()
+    expect(running.locator(".hostname")).to_be_visible()
+    expect(running).to_have_attribute("title", re.compile(r"utilisation .* %, busy 93 %$"))
+    assert page.evaluate(WIDER) == 0
+
+
+def test_rows_that_take_less_than_a_millisecond_are_told_in_microseconds(visit, serving, recording, tmp_path):
+    path = tmp_path / "costs.jsonl"
+    write(path, recording.with_costs({"enrich": CHEAP | {"batches": 0.0}}, 0.93), mode="w")
+    dashboard = serving(path)
+    page = visit(dashboard.address)
+    at_interval(page, 29)
+    expect(page.locator(".costs [data-cost=row_s] th")).to_have_text("per row, µs")
+    expect(cost(page, "row_s", "enrich")).to_have_text("12.0 ± 1.1")
+    expect(cost(page, "batches", "enrich")).to_have_text("0")
+
+
+def test_what_a_journal_does_not_say_of_costs_is_not_drawn(visit, serving, finished, recording, tmp_path):
+    old = tmp_path / "old.jsonl"
+    write(old, recording.older(), mode="w")
+    for journal in (finished, old):
+        dashboard = serving(journal)
+        page = visit(dashboard.address)
+        at_interval(page, 29)
+        expect(page.locator(".node.operator")).to_have_count(3)
+        expect(page.locator(".costs")).to_be_hidden()
+        expect(page.locator(".hosts li").first.locator(".state")).to_have_text(re.compile("%$"))
+        expect(page.locator(".hosts li").first.locator(".busy")).to_be_hidden()
+    expect(page.locator(".hosts li").first).to_have_attribute("title", re.compile(r"utilisation .* %$"))
+
+
 def test_controls_ask_first_and_are_written_beside_the_journal(visit, serving, live, recording):
     wishes = live.with_name("live.jsonl.controls")
     dashboard = serving(live)

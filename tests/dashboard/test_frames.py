@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from journals import control_line, decision_line, observation_line, placed, run_line, small_run, write
+from journals import COSTS, control_line, decision_line, observation_line, older, placed, run_line, small_run, write
 
 from springtide.dashboard.decisions import decisions
 from springtide.dashboard.following import FollowedJournal
@@ -80,6 +81,40 @@ def test_a_journal_without_shards_has_no_rates_of_shards(tmp_path: Path) -> None
     count = pictured(journal, 0)["operators"][1]
     assert count["shard_rows_per_s"] is None
     assert len(count["shard_hosts"]) == 4
+
+
+def test_a_picture_tells_what_a_batch_costs_and_how_busy_hosts_are(tmp_path: Path) -> None:
+    seen = observation_line(0, costs={"count": COSTS}, utilisation=0.4, busy_share=0.9)
+    picture = pictured(followed(tmp_path, [run_line(), seen]), 0)
+    parse, count = picture["operators"]
+    assert parse["costs"] is None
+    assert count["costs"] == {
+        "driver_s": {"value": 0.3184, "error": 0.02918},
+        "batch_s": {"value": 0.08195, "error": 0.03681},
+        "task_s": {"value": 0.07545, "error": 0.07338},
+        "shard_s": {"value": 0.06848, "error": 0.02494},
+        "row_s": {"value": 0.00304, "error": 0.0005984},
+        "skew": {"value": 1.171, "error": 0.7115},
+        "batches": 9.571,
+    }
+    assert (count["utilisation"], count["busy_share"]) == (0.4, 0.9)
+    (host,) = picture["hosts"]
+    assert (host["utilisation"], host["busy_share"]) == (pytest.approx(0.4), 0.9)
+
+
+def test_costs_are_those_of_the_last_interval_that_is_told_of(tmp_path: Path) -> None:
+    earlier = replace(COSTS, batches=1.0)
+    lines = [observation_line(0, costs={"count": earlier}), observation_line(1, costs={"count": COSTS})]
+    journal = followed(tmp_path, [run_line(), *lines])
+    both = frame([journal.observation(0), journal.observation(1)], None)
+    assert both["operators"][1]["costs"]["batches"] == 9.571
+
+
+def test_a_journal_of_an_older_version_has_neither_costs_nor_busy_shares(tmp_path: Path) -> None:
+    picture = pictured(followed(tmp_path, [run_line(), older(observation_line(0))]), 0)
+    for operator in picture["operators"]:
+        assert (operator["costs"], operator["busy_share"], operator["utilisation"]) == (None, None, 0.5)
+    assert [(host["busy_share"], host["utilisation"]) for host in picture["hosts"]] == [(None, 0.5)]
 
 
 def test_decisions_come_newest_first_with_what_came_of_them(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from journals import POOL, append, control_line, end_line, observation_line, run_line, small_run, write
+from journals import COSTS, POOL, append, control_line, end_line, observation_line, run_line, small_run, write
 from served import ask, dashboard, post
 
 import springtide
@@ -79,6 +79,19 @@ def test_frames_by_number_and_the_last(live: Path) -> None:
     shown = dashboard(live)
     assert ask(shown, "/api/runs/0/frames/1").json()["interval"] == 1
     assert ask(shown, "/api/runs/0/frames/LAST").json()["interval"] == 2
+
+
+def test_a_frame_has_what_a_batch_costs_and_how_busy_hosts_are(live: Path) -> None:
+    append(live, observation_line(3, costs={"count": COSTS}, busy_share=0.9))
+    shown = dashboard(live)
+    last = ask(shown, "/api/runs/0/frames/LAST").json()
+    costs = {operator["name"]: operator["costs"] for operator in last["operators"]}
+    assert costs["count"]["row_s"] == {"value": 0.00304, "error": 0.0005984}
+    assert costs["count"].keys() == {"driver_s", "batch_s", "task_s", "shard_s", "row_s", "skew", "batches"}
+    assert costs["parse"] is None
+    assert [host["busy_share"] for host in last["hosts"]] == [0.9]
+    before = ask(shown, "/api/runs/0/frames/2").json()
+    assert [operator["costs"] for operator in before["operators"]] == [None, None]
 
 
 def test_decisions_by_page(live: Path) -> None:

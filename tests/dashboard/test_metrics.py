@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from journals import POOL, append, control_line, observation_line, placed, small_run, write
+from journals import COSTS, POOL, append, control_line, observation_line, older, placed, small_run, write
 from prometheus_client.parser import text_string_to_metric_families
 from served import ask, dashboard
 
+import factories
 from springtide.dashboard.metric_names import METRICS, OPERATOR_METRICS, Kind
+from springtide.model.batch import Estimate
+from springtide.model.observation import HostState
 
 DOCS = Path(__file__).parents[2] / "docs"
 NAME = re.compile(r"springtide_[a-z_]+")
@@ -85,6 +90,86 @@ def test_an_operator_that_is_behind_needs_more_than_it_has(live: Path) -> None:
     assert ("springtide_operator_scale_down_rows_per_second", labels) not in samples  # it has one replica
 
 
+def parts(samples: Samples, name: str, operator: str) -> dict[str, float]:
+    """The values of a metric of one operator, by `part`."""
+    of_it = {labels: value for (n, labels), value in samples.items() if n == name and ("operator", operator) in labels}
+    return {dict(labels)["part"]: value for labels, value in of_it.items()}
+
+
+def names_of(samples: Samples, operator: str) -> set[str]:
+    return {name for name, labels in samples if ("operator", operator) in labels}
+
+
+def test_what_a_batch_costs_comes_with_its_errors(live: Path) -> None:
+    append(live, observation_line(3, allocation=placed(2, 2), costs={"count": COSTS}))
+    samples = scraped(live)
+    assert parts(samples, "springtide_operator_batch_cost_seconds", "count") == {
+        "driver": 0.3184, "batch": 0.08195, "task": 0.07545, "shard": 0.06848, "row": 0.00304,
+    }  # fmt: skip
+    assert parts(samples, "springtide_operator_batch_cost_error_seconds", "count") == {
+        "driver": 0.02918, "batch": 0.03681, "task": 0.07338, "shard": 0.02494, "row": 0.0005984,
+    }  # fmt: skip
+    assert value(samples, "springtide_operator_batch_skew_ratio", operator="count") == 1.171
+    assert value(samples, "springtide_operator_batch_skew_error_ratio", operator="count") == 0.7115
+    assert value(samples, "springtide_operator_learned_batches", operator="count") == 9.571
+
+
+def test_an_operator_without_costs_exports_none(live: Path) -> None:
+    append(live, observation_line(3, costs={"count": COSTS}))
+    samples = scraped(live)
+    of_costs = {metric.name for metric in METRICS if "_batch_" in metric.name or metric.name.endswith("_learned_batches")}
+    assert len(of_costs) == 5
+    assert of_costs <= names_of(samples, "count")
+    assert of_costs & names_of(samples, "parse") == set()
+    assert "springtide_operator_busy_ratio" in names_of(samples, "parse")
+    append(live, observation_line(4))  # the newest interval is what counts
+    assert of_costs & {name for name, _ in scraped(live)} == set()
+
+
+def test_an_operator_without_shards_has_no_cost_of_a_shard(live: Path) -> None:
+    append(live, observation_line(3, costs={"parse": COSTS}))
+    samples = scraped(live)
+    for name in ("springtide_operator_batch_cost_seconds", "springtide_operator_batch_cost_error_seconds"):
+        assert parts(samples, name, "parse").keys() == {"driver", "batch", "task", "row"}
+
+
+def test_an_error_that_is_not_finite_is_left_out(live: Path) -> None:
+    append(live, observation_line(3, costs={"count": replace(COSTS, task_s=Estimate(value=0.05, error=math.inf))}))
+    samples = scraped(live)
+    assert parts(samples, "springtide_operator_batch_cost_seconds", "count")["task"] == 0.05
+    assert "task" not in parts(samples, "springtide_operator_batch_cost_error_seconds", "count")
+
+
+def test_busy_shares_stand_beside_utilisation(live: Path) -> None:
+    append(live, observation_line(3, allocation=placed(2, 2), utilisation=0.4, busy_share=0.9))
+    samples = scraped(live)
+    assert value(samples, "springtide_operator_utilisation_ratio", operator="count") == 0.4
+    assert value(samples, "springtide_operator_busy_ratio", operator="count") == 0.9
+    for host in ("host-0", "host-1"):
+        assert value(samples, "springtide_host_utilisation_ratio", host=host) == pytest.approx(0.4)
+        assert value(samples, "springtide_host_busy_ratio", host=host) == 0.9
+
+
+def test_only_running_hosts_say_how_busy_they_are(live: Path) -> None:
+    hosts = {
+        "host-0": factories.host_observation("host-0"),
+        "host-1": factories.host_observation("host-1", state=HostState.STARTING, utilisation=0.0),
+    }
+    append(live, observation_line(3, allocation=placed(2, 2), hosts=hosts))
+    samples = scraped(live)
+    assert {dict(labels)["host"] for name, labels in samples if name == "springtide_host_busy_ratio"} == {"host-0"}
+    assert {dict(labels)["host"] for name, labels in samples if name == "springtide_host_utilisation_ratio"} == {"host-0"}
+
+
+def test_a_journal_of_an_older_version_has_no_busy_shares(live: Path) -> None:
+    append(live, older(observation_line(3, utilisation=0.4)))
+    samples = scraped(live)
+    assert value(samples, "springtide_operator_utilisation_ratio", operator="count") == 0.4
+    assert value(samples, "springtide_host_utilisation_ratio", host="host-0") == pytest.approx(0.4)
+    told = {name for name, _ in samples}
+    assert told & {"springtide_operator_busy_ratio", "springtide_host_busy_ratio"} == set()
+
+
 def test_late_intervals_are_counted_and_a_pause_is_seen(live: Path) -> None:
     append(live, observation_line(3, latency_s=7.0), observation_line(4, latency_s=3.0), control_line(4, "pause"))
     samples = scraped(live)
@@ -108,7 +193,7 @@ def test_two_runs_are_told_apart_and_one_that_has_not_begun_says_so(live: Path, 
 
 
 def test_every_metric_is_told_once_there_is_something_to_tell(live: Path) -> None:
-    append(live, observation_line(3, allocation=placed(2, 2)))
+    append(live, observation_line(3, allocation=placed(2, 2), costs={"count": COSTS}))
     told = {name for name, _ in scraped(live)}
     in_the_background = {"springtide_oracle_core_seconds"}
     assert {metric.name for metric in METRICS} - told == in_the_background

@@ -16,7 +16,7 @@ import httpx
 import pytest
 from browser import serve
 from debian import program
-from journals import POOL, append, observation_line, placed, small_run, write
+from journals import COSTS, POOL, append, observation_line, placed, small_run, write
 
 pytestmark = pytest.mark.slow
 
@@ -79,7 +79,8 @@ def grafanas_expressions() -> list[str]:
 
 def test_prometheus_has_an_answer_to_everything_that_grafana_asks(tmp_path: Path) -> None:
     live = write(tmp_path / "live.jsonl", small_run(pool=POOL, live=True))
-    append(live, observation_line(3, allocation=placed(2, 2), rows=180_000.0, backlog_rows={"count": 60_000.0}, latency_s=7.0))
+    behind = {"rows": 180_000.0, "backlog_rows": {"count": 60_000.0}, "latency_s": 7.0}
+    append(live, observation_line(3, allocation=placed(2, 2), costs={"count": COSTS}, **behind))
     dashboard = serve(live)
     (tmp_path / "alerts.yml").write_text(documented(2))
     config = documented(0).replace("127.0.0.1:8765", f"127.0.0.1:{dashboard.port}")

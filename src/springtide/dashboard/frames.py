@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import msgspec
+
 from springtide.journal.records import AllocationRecord, ObservationRecord, OperatorLoadRecord, PlacementRecord
 
 Placed = dict[str, PlacementRecord]
@@ -31,7 +33,14 @@ def frame(recent: Sequence[ObservationRecord], before: AllocationRecord | None) 
         "rates_over_s": over_s,
         "operators": [_operator(loads[o.name], placed.get(o.name), over_s) for o in seen.operators],
         "hosts": [
-            {"name": h.name, "state": h.state, "cores": h.cores, "utilisation": h.utilisation, "replicas": h.replicas}
+            {
+                "name": h.name,
+                "state": h.state,
+                "cores": h.cores,
+                "utilisation": h.utilisation,
+                "busy_share": h.busy_share,
+                "replicas": h.replicas,
+            }
             for h in seen.hosts
         ],
         "moves": [] if before is None else list(moves(before, seen.observed)),
@@ -72,6 +81,8 @@ def _operator(loads: Sequence[OperatorLoadRecord], placed: PlacementRecord | Non
         "backlog_rows": load.backlog_rows,
         "replicas": load.replicas,
         "utilisation": load.utilisation,
+        "busy_share": load.busy_share,
+        "costs": msgspec.to_builtins(load.costs),
         "latency_s": load.latency_s,
         "replica_hosts": [] if placed is None else list(placed.replica_hosts),
         "shard_hosts": hosts,

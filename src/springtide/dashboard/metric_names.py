@@ -31,6 +31,7 @@ class Metric:
 
 
 _OPERATOR = ("operator",)
+_HOST = ("host",)
 _PER_S = "rows per second"
 
 # What flink-kubernetes-operator reports of each vertex (`ScalingMetric.REPORTED_VERTEX_METRICS`), in Springtide's words.
@@ -103,6 +104,46 @@ OPERATOR_METRICS = (
     ),
 )
 
+# What Springtide reports of each operator beside them; costs only where rows are processed in batches.
+OWN_OPERATOR_METRICS = (
+    Metric("springtide_operator_busy_ratio", "0 to 1", "share of time in which its replicas are busy", _OPERATOR),
+    Metric(
+        "springtide_operator_batch_cost_seconds",
+        "seconds",
+        "what a batch costs: `part` is `driver`, `batch`, `task`, `shard` (only if it is keyed) or `row`",
+        ("operator", "part"),
+    ),
+    Metric(
+        "springtide_operator_batch_cost_error_seconds",
+        "seconds",
+        "standard error of that cost",
+        ("operator", "part"),
+    ),
+    Metric(
+        "springtide_operator_batch_skew_ratio",
+        "1 or more",
+        "time of the busiest slot over that of the mean slot: the batch waits for the busiest",
+        _OPERATOR,
+    ),
+    Metric("springtide_operator_batch_skew_error_ratio", "0 or more", "standard error of that skew", _OPERATOR),
+    Metric(
+        "springtide_operator_learned_batches",
+        "batches",
+        "batches that costs and skew rest on, the older ones counting less; while it is 0, they are assumptions",
+        _OPERATOR,
+    ),
+)
+
+HOST_METRICS = (
+    Metric(
+        "springtide_host_utilisation_ratio",
+        "0 to 1",
+        "what a running host does, as a share of what it can do within the objective",
+        _HOST,
+    ),
+    Metric("springtide_host_busy_ratio", "0 to 1", "share of time in which the cores of a running host are busy", _HOST),
+)
+
 RUN_METRICS = (
     Metric("springtide_run_info", "1", "which journal and policy a run has", ("file", "policy")),
     Metric("springtide_run_state", "0 or 1", "1 for the state that the run is in, 0 for the others", ("state",)),
@@ -140,4 +181,4 @@ RUN_METRICS = (
     Metric("springtide_paused", "0 or 1", "1 while the policy is paused by hand"),
 )
 
-METRICS = OPERATOR_METRICS + RUN_METRICS
+METRICS = OPERATOR_METRICS + OWN_OPERATOR_METRICS + HOST_METRICS + RUN_METRICS

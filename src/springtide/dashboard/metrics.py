@@ -16,7 +16,7 @@ from springtide.dashboard.metric_names import COMMON_LABELS, METRICS, Kind
 from springtide.dashboard.series import oracle_core_h, static_core_h
 from springtide.dashboard.status import State
 from springtide.dashboard.watching import Watched
-from springtide.journal.records import ObservationRecord, OperatorLoadRecord
+from springtide.journal.records import HostLoadRecord, ObservationRecord, OperatorLoadRecord
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 _HOST_STATES = ("starting", "running", "releasing")
@@ -77,6 +77,8 @@ def samples(run: Watched) -> Iterator[Sample]:
         yield from _newest(run, newest)
         for operator in newest.operators:
             yield from _operator(index, newest, operator)
+        for host in newest.hosts:
+            yield from _sample_host(host)
 
 
 def _totals(index: Index) -> Iterator[Sample]:
@@ -129,7 +131,7 @@ def _latency(run: Watched) -> Iterator[Sample]:
 
 
 def _operator(index: Index, newest: ObservationRecord, load: OperatorLoadRecord) -> Iterator[Sample]:
-    """The twelve figures of an operator that Flink's autoscaler has of a vertex."""
+    """The twelve figures of an operator that Flink's autoscaler has of a vertex, and Springtide's own."""
     assert index.run is not None
     assert index.work is not None
     assert newest.requested is not None
@@ -158,3 +160,28 @@ def _operator(index: Index, newest: ObservationRecord, load: OperatorLoadRecord)
     }
     for name, value in figures.items():
         yield Sample(f"springtide_operator_{name}", value, label)
+    yield Sample("springtide_operator_busy_ratio", load.busy_share, label)
+    yield from _sample_costs(load, keyed=described.shards > 0)
+
+
+def _sample_costs(load: OperatorLoadRecord, *, keyed: bool) -> Iterator[Sample]:
+    """What a batch of an operator costs; nothing where rows are processed one by one."""
+    costs, label = load.costs, (load.name,)
+    if costs is None:
+        return
+    parts = {"driver": costs.driver_s, "batch": costs.batch_s, "task": costs.task_s, "row": costs.row_s}
+    if keyed:
+        parts["shard"] = costs.shard_s
+    for part, estimate in parts.items():
+        yield Sample("springtide_operator_batch_cost_seconds", estimate.value, (*label, part))
+        yield Sample("springtide_operator_batch_cost_error_seconds", estimate.error, (*label, part))
+    yield Sample("springtide_operator_batch_skew_ratio", costs.skew.value, label)
+    yield Sample("springtide_operator_batch_skew_error_ratio", costs.skew.error, label)
+    yield Sample("springtide_operator_learned_batches", costs.batches, label)
+
+
+def _sample_host(host: HostLoadRecord) -> Iterator[Sample]:
+    """How much a host does; one that starts or is released says nothing of that."""
+    if host.state == "running":
+        yield Sample("springtide_host_utilisation_ratio", host.utilisation, (host.name,))
+        yield Sample("springtide_host_busy_ratio", host.busy_share, (host.name,))

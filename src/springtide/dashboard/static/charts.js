@@ -122,8 +122,8 @@ const size = {
   scales: { y: { format: number, whole: true }, right: { format: number, whole: true, room: 1.4 } },
   data: (series) => ({ x: series.time_s, hosts: series.hosts, replicas: series.replicas }),
   words: (row) => {
-    const busy = known(row.utilisation) ? `, ${percent(row.utilisation)} busy` : "";
-    return `${amount(row.hosts)} ${row.hosts === 1 ? "host" : "hosts"} with ${amount(row.replicas)} replicas${busy}.`;
+    const use = known(row.utilisation) ? `, utilisation ${percent(row.utilisation)}` : "";
+    return `${amount(row.hosts)} ${row.hosts === 1 ? "host" : "hosts"} with ${amount(row.replicas)} replicas${use}.`;
   },
   over: changeTicks,
 };

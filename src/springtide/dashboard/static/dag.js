@@ -2,8 +2,9 @@
 //
 // Where the layers do not fit side by side (a phone) the graph runs from top to bottom.
 
+import { Costs } from "./costs.js";
 import { h, icon, s, say } from "./dom.js";
-import { amount, count, number, percent, rate, UNKNOWN } from "./format.js";
+import { amount, count, describeUse, number, rate, UNKNOWN } from "./format.js";
 
 const NODE = { width: 152, narrow: 132, height: 84, source: 46 };
 const MOST_DOWN = 5;
@@ -99,7 +100,8 @@ export class Dag {
     for (const name of this.application.sources) this.#source(name);
     for (const operator of this.application.operators) this.#operator(operator, steer);
     this.field = h("div", { class: "graph" }, this.lines, this.list);
-    this.element = h("section", { class: "panel dag" }, h("header", {}, h("h3", {}, "Application")), this.field);
+    this.costs = new Costs(this.application);
+    this.element = h("section", { class: "panel dag" }, h("header", {}, h("h3", {}, "Application")), this.field, this.costs.element);
     this.paths = this.application.edges.map((edge) => {
       const title = s("title");
       const path = s("path", { class: "edge", fill: "none" }, title);
@@ -156,6 +158,7 @@ export class Dag {
     this.#frame = frame;
     for (const source of frame?.sources ?? []) say(this.nodes.get(source.name)?.rate ?? h("i"), rate(source.rows_per_s));
     for (const operator of frame?.operators ?? []) this.#showOperator(operator);
+    this.costs.show(frame);
     this.#showEdges();
     this.showSteering();
   }
@@ -171,9 +174,9 @@ export class Dag {
     parts.replicas.title = count(operator.replicas, "replica");
     parts.bar.style.setProperty("--use", Math.min(1, use ?? 0));
     parts.bar.dataset.level = use > 0.9 ? "full" : use > 0.7 ? "high" : "fine";
-    parts.bar.title = `utilisation ${percent(use)}`;
+    parts.bar.title = describeUse(operator);
     parts.bar.setAttribute("role", "img");
-    parts.bar.setAttribute("aria-label", `${count(operator.replicas, "replica")}, utilisation ${percent(use)}`);
+    parts.bar.setAttribute("aria-label", `${count(operator.replicas, "replica")}, ${describeUse(operator)}`);
   }
 
   #showEdges() {

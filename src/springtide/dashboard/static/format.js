@@ -34,6 +34,18 @@ export function percent(share) {
   return `${(size < 10 && !Number.isInteger(value) ? tenth : whole).format(value)} %`;
 }
 
+/** How much replicas or a host do; journals of older versions do not know for how long they were busy. */
+export const describeUse = ({ utilisation, busy_share: busy }) => `utilisation ${percent(utilisation)}${known(busy) ? `, busy ${percent(busy)}` : ""}`;
+
+/** A value with its standard error, in units of a size, and as precise as the error is: 318 ± 29, 1.17 ± 0.71. */
+export function writeEstimate({ value, error }, size = 1) {
+  if (!known(value)) return UNKNOWN;
+  if (!known(error)) return number(value / size);
+  const places = Math.min(3, Math.max(0, 1 - Math.floor(Math.log10(error / size))));
+  const { format } = new Intl.NumberFormat("en", { minimumFractionDigits: places, maximumFractionDigits: places });
+  return `${format(value / size)} ± ${format(error / size)}`;
+}
+
 /** A length of time: 8 ms, 1.5 s, 4 min, 2.5 h. */
 export function duration(seconds) {
   if (!known(seconds)) return UNKNOWN;

@@ -3,10 +3,11 @@
 // Every shard is one element for good; a move changes only its row, and the style sheet makes that a journey.
 
 import { h, icon, say } from "./dom.js";
-import { count, duration, list, number, percent, rate } from "./format.js";
+import { count, describeUse, duration, list, number, percent, rate } from "./format.js";
 
 const ROW = 22;
 const LABEL = 184;
+const BUSY = 70;
 const GAP = 20;
 const COUNTS = 64;
 const DENSE_GAP = 4;
@@ -20,6 +21,7 @@ export class HeatMap {
   #shards = new Map(); // operator -> elements, by shard
   #frame = null;
   #mostRows = 1;
+  #withBusy = false;
 
   constructor(run, steer) {
     Object.assign(this, { run, steer });
@@ -37,8 +39,17 @@ export class HeatMap {
       this.moving,
       h("div", { class: "visually-hidden" }, this.table),
     );
-    this.element.style.flexBasis = `${LABEL + this.#width(NATURAL_CELL) + PANEL}px`;
+    this.#takeRoom();
     new ResizeObserver(() => this.#layout()).observe(this.field);
+  }
+
+  #takeRoom() {
+    this.element.style.flexBasis = `${this.#label + this.#width(NATURAL_CELL) + PANEL}px`;
+  }
+
+  /** Of the hosts' names, and what is told beside them. */
+  get #label() {
+    return this.#withBusy ? LABEL + BUSY : LABEL;
   }
 
   /** Of everything right of the hosts' names, with cells of this width. */
@@ -61,10 +72,10 @@ export class HeatMap {
     if (width <= 0 || width === this.width) return;
     this.width = width;
     const shards = this.keyed.reduce((sum, operator) => sum + operator.shards, 0);
-    const cell = Math.min(16, Math.floor((width - LABEL - this.#width(0)) / Math.max(1, shards)));
+    const cell = Math.min(16, Math.floor((width - this.#label - this.#width(0)) / Math.max(1, shards)));
     this.stacked = cell < 7 || (width < NARROW && cell < 16);
     this.field.classList.toggle("dense", this.#dense && !this.stacked);
-    this.#build(this.stacked ? (operator) => Math.max(4, Math.min(16, Math.floor((width - (width < NARROW ? 84 : LABEL)) / operator.shards))) : () => cell);
+    this.#build(this.stacked ? (operator) => Math.max(4, Math.min(16, Math.floor((width - (width < NARROW ? 84 : this.#label)) / operator.shards))) : () => cell);
     if (this.#frame) this.show(this.#frame, "still");
   }
 
@@ -111,6 +122,7 @@ export class HeatMap {
   show(frame, how) {
     this.#frame = frame;
     if (!this.hosts || !frame) return;
+    if (this.#addBusy(frame)) return;
     const rows = this.#rows(frame);
     // The panel does not shrink with the hosts, or the page would jump while a run is played.
     this.#mostRows = Math.max(this.#mostRows, rows.length);
@@ -126,6 +138,18 @@ export class HeatMap {
     this.#showScale(frame, most);
     this.#showTable(frame, rows);
     this.showSteering();
+  }
+
+  /** Where rows are processed in batches, the busy share is another figure than utilisation: from then on it has room of its own. */
+  #addBusy(frame) {
+    const known = frame.hosts.some((host) => (host.busy_share ?? null) !== null);
+    if (this.#withBusy || !known || !frame.operators.some((operator) => operator.costs)) return false;
+    this.#withBusy = true;
+    this.field.classList.add("with-busy");
+    this.#takeRoom();
+    this.width = 0;
+    this.#layout();
+    return true;
   }
 
   #showShards(operator, frame, { rows, most, how }) {
@@ -182,14 +206,16 @@ export class HeatMap {
       item.dataset.state = host?.state ?? "gone";
       const state = host ? (host.state === "running" ? percent(host.utilisation) : host.state) : "gone";
       say(item.querySelector(".state"), state);
-      item.title = host ? `${host.name}: ${host.state}, ${count(host.cores, "core")}, ${count(host.replicas, "replica")}, utilisation ${percent(host.utilisation)}` : `${item.dataset.host}: gone`;
+      const busy = host?.state === "running" ? (host.busy_share ?? null) : null;
+      say(item.querySelector(".busy"), busy === null ? "" : `${percent(busy)} busy`);
+      item.title = host ? `${host.name}: ${host.state}, ${count(host.cores, "core")}, ${count(host.replicas, "replica")}, ${describeUse(host)}` : `${item.dataset.host}: gone`;
       item.querySelector(".use").style.setProperty("--use", Math.min(1, host?.utilisation ?? 0));
     }
   }
 
   #host(name) {
     const drain = h("button", { type: "button", class: "small", onclick: () => this.steer.drain(name) }, icon("drain"));
-    return h("li", { dataset: { host: name } }, h("span", { class: "hostname" }, name), h("span", { class: "use" }, h("i", {})), h("span", { class: "state" }), drain);
+    return h("li", { dataset: { host: name } }, h("span", { class: "hostname" }, name), h("span", { class: "use" }, h("i", {})), h("span", { class: "state" }), h("span", { class: "busy" }), drain);
   }
 
   #showScale(frame, most) {

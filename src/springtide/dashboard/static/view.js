@@ -12,8 +12,8 @@ const FIGURES = [
   ["load", "Load", (row) => [rate(row.offered_per_s), row.capacity_per_s > 0 ? `${percent(row.offered_per_s / row.capacity_per_s)} of capacity` : ""]],
   ["latency", "Latency", latencyWords],
   ["backlog", "Backlog", (row) => [`${number(Math.round(row.backlog_rows ?? 0))} rows`, row.offered_per_s > 0 ? `${duration(row.backlog_rows / row.offered_per_s)} of load` : ""]],
-  ["hosts", "Hosts", (row, { pool }) => [amount(row.hosts), pool ? `of ${number(pool.min_hosts)} to ${number(pool.max_hosts)}` : `${percent(row.utilisation)} busy`]],
-  ["replicas", "Replicas", (row) => [amount(row.replicas), row.utilisation === null ? "" : `${percent(row.utilisation)} busy`]],
+  ["hosts", "Hosts", (row, { pool }) => [amount(row.hosts), pool ? `of ${number(pool.min_hosts)} to ${number(pool.max_hosts)}` : `utilisation ${percent(row.utilisation)}`]],
+  ["replicas", "Replicas", (row) => [amount(row.replicas), row.utilisation === null ? "" : `utilisation ${percent(row.utilisation)}`]],
   ["cost", "Cost", (row) => [coreHours(row.core_h), row.static_core_h > 0 ? `${percent(Math.round((1 - row.core_h / row.static_core_h) * 100) / 100)} below static peak` : ""]],
 ];
 
