@@ -118,7 +118,7 @@ def test_the_oracle_pays_less_than_every_other_way_through_what_came() -> None:
     demand = np.array([1.0, 9.0, 9.0, 1.0])
     path = Oracle().way(demand, SIZES, slo, lasted, 1)
     sizes = np.arange(1, 4)
-    stages = stage_costs(demand, sizes * 4.0, slo, lasted, Oracle().utilisation)
+    stages = stage_costs(demand, sizes * 4.0, sizes * 4.0 * Oracle().utilisation, slo, lasted)
     moves = Moves(up=120.0, down=20.0, change=480.0)
     costs = [path_cost(stages, sizes, 1, np.array(way), moves) for way in itertools.product((1, 2, 3), repeat=4)]
     assert path_cost(stages, sizes, 1, path, moves) == pytest.approx(min(costs))

@@ -171,12 +171,27 @@ class TestLimits:
         busy = waiting(foreseen(view(APP, on(2), {"parse": 4.0, "count": 3.9}, pool=POOL), [1.0] * 40), 300_000.0)
         first, memory = decided(busy)
         assert len(first.planned.hosts) > 4
-        calm = foreseen(view(APP, on(5), {"parse": 1.0, "count": 1.0}, pool=POOL, index=1), [1.0] * 40)
-        decision, memory = decided(calm, memory)
+
+        def calm(index: int) -> View:
+            return foreseen(view(APP, on(5), {"parse": 1.0, "count": 1.0}, pool=POOL, index=index), [1.0] * 40)
+
+        decision, memory = decided(calm(1), memory)
         assert len(decision.planned.hosts) == 5
         assert "have not shown yet" in decision.why_not[0].why
-        later = foreseen(view(APP, on(5), {"parse": 1.0, "count": 1.0}, pool=POOL, index=7), [1.0] * 40)
-        assert len(decided(later, memory)[0].planned.hosts) < 5
+        for index in range(2, 7):
+            decision, memory = decided(calm(index), memory)
+        assert len(decision.planned.hosts) < 5
+
+    def test_hosts_that_are_not_used_as_planned_are_judged_by_no_one(self) -> None:
+        busy = waiting(foreseen(view(APP, on(2), {"parse": 4.0, "count": 3.9}, pool=POOL), [1.0] * 40), 300_000.0)
+        _, memory = decided(busy)
+        hosts = []
+        for index in range(1, 30):
+            calm = foreseen(view(APP, on(5), {"parse": 1.0, "count": 1.0}, pool=POOL, index=index), [1.0] * 40)
+            decision, memory = decided(replace(calm, observation=replace(calm.observation, observed=on(2))), memory)
+            hosts.append(len(decision.planned.hosts))
+        assert hosts[0] == 5
+        assert min(hosts) < 5
 
     def test_releases_have_a_budget_and_additions_have_none(self) -> None:
         policy = Tide(changes_per_hour=1)

@@ -58,9 +58,9 @@ def _wishes(folder: Path) -> running.Wishes:
     return running.Wishes(
         application=_APPLICATION,
         options=list(_OPTIONS),
-        policy="local-thresholds",
-        parameters=["consecutive=2", "grace_s=6"],  # three minutes are short
-        guards=["balance"],
+        policy="tide",
+        parameters=[],
+        guards=[],
         slo_s=10.0,
         folder=str(folder),
         master=None,

@@ -262,7 +262,7 @@ class OperatorMeter:
         return sum(one.rows_per_s for one in heard) * seconds
 
     def _idle(self, now_s: float) -> bool:
-        return self._query.now is None and self._query.idle_s(now_s) > _NOTHING_COMES_S
+        return self._query.is_idle(now_s, _NOTHING_COMES_S)
 
 
 @dataclass(frozen=True, slots=True)

@@ -332,9 +332,14 @@ class OperatorQuery:
         """The batch that runs."""
         return self._now
 
-    def idle_s(self, now_s: float) -> float:
-        """For how long a batch could have begun, and has not."""
-        return 0.0 if self._now is not None else now_s - self._over_s - self.wiring.trigger_s
+    def is_idle(self, now_s: float, for_s: float) -> bool:
+        """Whether a batch could have begun for so long, and has not, because there is nothing to read.
+
+        Planning a batch takes long on a busy machine, so the time alone does not tell: Spark does.
+        """
+        if self._query is None or self._now is not None or now_s - self._over_s - self.wiring.trigger_s <= for_s:
+            return False
+        return not self._query.status["isDataAvailable"]
 
     def timed_batches(self) -> list[TimedBatch]:
         """Every batch that was not over, or not taken account of, at the last call of `take_records`."""

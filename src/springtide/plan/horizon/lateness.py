@@ -30,7 +30,9 @@ def late_core_s(demand_cores: FloatArray, capacity_cores: FloatArray, latency_s:
     return late
 
 
-def late_while_draining_core_s(backlog_core_s: float, demand_cores: float, capacity_cores: FloatArray) -> FloatArray:
+def late_while_draining_core_s(
+    backlog_core_s: FloatArray | float, demand_cores: float, capacity_cores: FloatArray
+) -> FloatArray:
     """Core-seconds of work that come too late while a backlog is worked off beside the demand.
 
     >>> late_while_draining_core_s(60.0, 10.0, np.array([12.0, 16.0]))

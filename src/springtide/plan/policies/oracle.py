@@ -8,6 +8,9 @@ Replicas need no dimension of their own: inside a host they cost nothing (PSPS's
 for any number of hosts the best there is are replicas that use all of its cores. A test compares it with every combination of
 hosts and replicas.
 
+Where rows are processed in batches, a number of hosts can do what the model of batches says (`sizing.batches`), with the costs
+that were learned so far: the way is worked out anew whenever twice as many batches have been learned from.
+
 Rules: hosts are asked for so early that they run when they are needed. Without foresight, as on a live application, it goes the
 cheapest way through whatever forecast there is, again in each interval; without any forecast it follows the present demand.
 """
@@ -31,14 +34,17 @@ from springtide.plan.horizon.lateness import SUSTAINED_S, USUAL_PART, late_core_
 from springtide.plan.horizon.path import Moves, cheapest_path
 from springtide.plan.placement.counts import allocate, demand_cores, service_time_s
 from springtide.plan.placement.sharing import sharing_replicas, short_of_replicas
+from springtide.plan.sizing.batches import BatchModel
+from springtide.plan.tide.capacity import BatchCapacity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OracleMemory:
-    """The number of hosts in each interval from `first` on, once it has been worked out."""
+    """The number of hosts in each interval from `first` on, once it has been worked out, and from how many batches."""
 
     first: int = 0
     hosts: tuple[int, ...] = ()
+    batches: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +72,9 @@ class Oracle:
     def decide(self, view: View, memory: OracleMemory) -> tuple[Decision, OracleMemory]:
         ahead = view.observation.index + 1 - memory.first
         foresees = view.forecast is not None and view.forecast.model == FORESIGHT
-        if not foresees or not 0 <= ahead < len(memory.hosts):
-            memory = OracleMemory(first=view.observation.index + 1, hosts=self._way(view))
+        batches = min((seen.costs.batches for seen in view.observation.operators.values() if seen.costs), default=0.0)
+        if not foresees or not 0 <= ahead < len(memory.hosts) or batches > max(1.0, 2 * memory.batches):
+            memory = OracleMemory(first=view.observation.index + 1, hosts=self._way(view), batches=batches)
             ahead = 0
         delay = math.ceil(view.pool.host.start_s / view.observation.interval_s - 1e-9)
         hosts = max(memory.hosts[ahead : ahead + delay + 1])
@@ -79,16 +86,36 @@ class Oracle:
         return Decision(planned=planned, reason=f"the cheapest way through {known} has {size} now"), memory
 
     def _way(self, view: View) -> tuple[int, ...]:
-        now = len(view.requested.hosts)
-        return tuple(self.way(_demand_cores(view), view.pool, view.application.slo, view.observation.interval_s, now).tolist())
+        pool, now = view.pool, len(view.requested.hosts)
+        model = BatchModel.of(view)
+        capacity = None
+        if model is not None:
+            slo = view.application.slo
+            late_share = USUAL_PART * (1 - slo.percentile)
+            batches = BatchCapacity(model=model, cores=pool.host.cores, late_share=late_share, latency_s=slo.latency_s)
+            capacity = batches.within_objective(np.arange(pool.min_hosts, pool.max_hosts + 1))
+        return tuple(
+            self.way(_demand_cores(view), pool, view.application.slo, view.observation.interval_s, now, capacity).tolist()
+        )
 
     def way(
-        self, demand_cores: FloatArray, pool: Pool, slo: SLO, interval_s: float | FloatArray, now: int
+        self,
+        demand_cores: FloatArray,
+        pool: Pool,
+        slo: SLO,
+        interval_s: float | FloatArray,
+        now: int,
+        capacity_cores: FloatArray | None = None,
     ) -> NDArray[np.int64]:
-        """The number of hosts in each interval that costs least in all, from `now` of them; intervals may differ in length."""
+        """The number of hosts in each interval that costs least in all, from `now` of them; intervals may differ in length.
+
+        `capacity_cores` is the work that each size of the pool can do within the objective; without it, cores may be busy up
+        to `utilisation`.
+        """
         sizes = np.arange(pool.min_hosts, pool.max_hosts + 1)
         cores = sizes.astype(np.float64) * pool.host.cores
-        stages = stage_costs(demand_cores, cores, slo, np.asarray(interval_s, dtype=np.float64), self.utilisation)
+        capacity = cores * self.utilisation if capacity_cores is None else capacity_cores
+        stages = stage_costs(demand_cores, cores, capacity, slo, np.asarray(interval_s, dtype=np.float64))
         moves = Moves(
             up=pool.host.cores * pool.host.start_s,
             down=pool.host.cores * pool.host.release_s,
@@ -97,9 +124,9 @@ class Oracle:
         return cheapest_path(stages, sizes, min(max(now, pool.min_hosts), pool.max_hosts), moves)
 
 
-def stage_costs(demand: FloatArray, cores: FloatArray, slo: SLO, interval_s: FloatArray, utilisation: float) -> FloatArray:
-    """Core-seconds that each interval costs with each number of cores, late work included."""
-    late = late_core_s(demand[:, np.newaxis], cores * utilisation, latency_s=slo.latency_s, window_s=SUSTAINED_S)
+def stage_costs(demand: FloatArray, cores: FloatArray, capacity: FloatArray, slo: SLO, interval_s: FloatArray) -> FloatArray:
+    """Core-seconds that each interval costs with each number of cores and what they can do, late work included."""
+    late = late_core_s(demand[:, np.newaxis], capacity, latency_s=slo.latency_s, window_s=SUSTAINED_S)
     price = price_of_late_work(USUAL_PART * (1 - slo.percentile))
     lasts_s = interval_s[..., np.newaxis]  # of each interval, or of all of them
     costs: FloatArray = cores * lasts_s + price * late * (lasts_s / SUSTAINED_S)

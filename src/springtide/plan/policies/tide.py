@@ -86,7 +86,8 @@ class Tide:
             work = work.at_least(work.now)
         capacity = memory.capacity(view, late_share)
         if isinstance(capacity, BatchCapacity):
-            work = work.at_least(memory.surge_cores)
+            # At a rate that was not seen before, rows may cost more than was learned at the usual one.
+            work = work.at_least(memory.surge_cores * capacity.model.cost_doubt)
         sizing = Sizing(view=view, memory=memory, work=work, capacity=capacity, change_s=self.change_s, late_share=late_share)
         wanted = max(sizing.hosts(), min(memory.floor.at(view.now_s, work.now), view.pool.max_hosts))
         hosts, why_not = self._allowed(view, memory, wanted)

@@ -36,6 +36,7 @@ _MOST_DEALT = 128  # shards
 _NONE: FloatArray = np.zeros(0)
 _LEAST_IDLE = 1e-3  # of a slot's time: batches without any are endless
 _ENDLESS_S = 1e6
+_LEAST_ROWS_PER_S = 1e-3  # from each source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,12 +86,24 @@ class BatchModel:
                 )
             )
         demand = np.array([view.demand_rows_per_s.get(q.name, 0.0) for q in queries])
+        if demand.sum() <= 0:  # what hosts can do does not depend on it
+            demand = np.array(
+                [_LEAST_ROWS_PER_S * sum(gains.get(q.name, 0.0) for gains in view.gains.values()) for q in queries]
+            )
         return cls(application=view.application, queries=tuple(queries), rows_per_s=demand)
 
     @property
     def work_cores(self) -> float:
         """What the demand takes beside everything that is fixed."""
         return float(sum(q.costs.row_s.value * rate for q, rate in zip(self.queries, self.rows_per_s, strict=True)))
+
+    @property
+    def cost_doubt(self) -> float:
+        """How many times as much the demand takes if each row costs one standard error more than was learned."""
+        dearer = sum(
+            (q.costs.row_s.value + q.costs.row_s.error) * r for q, r in zip(self.queries, self.rows_per_s, strict=True)
+        )
+        return float(dearer) / self.work_cores if self.work_cores > 0 else 1.0
 
     def cycles_s(self, slots: FloatArray, factor: FloatArray | float = 1.0) -> FloatArray:
         """How long batches are, with each number of slots, at a multiple of the demand: one row for each operator."""

@@ -21,8 +21,8 @@ _FULL = 0.8  # of what can be done at most: what is aimed at where the objective
 
 class Capacity(Protocol):
     """`steady` is the part of the objective's latency for which rows may wait before they are a backlog that has to be worked
-    off. `doubt_s` is how far ahead doubt about what is likely grows: what comes later can be decided on later. `recent` is for
-    how many intervals what came counts as what may come again at once."""
+    off. `doubt_s` is how far ahead doubt about what is likely grows: what comes later can be decided on later. `recent_s` is
+    for how long what came counts as what may come again at once."""
 
     @property
     def steady(self) -> float: ...
@@ -31,7 +31,7 @@ class Capacity(Protocol):
     def doubt_s(self) -> float: ...
 
     @property
-    def recent(self) -> int: ...
+    def recent_s(self) -> float: ...
 
     def within_objective(self, hosts: NDArray[np.int64]) -> FloatArray:
         """Cores of work that so many hosts can do while the objective is kept."""
@@ -52,7 +52,7 @@ class QueueCapacity:
 
     steady: float = STEADY
     doubt_s: float = 300.0
-    recent: int = 0
+    recent_s: float = 0.0
 
     def within_objective(self, hosts: NDArray[np.int64]) -> FloatArray:
         return self.at_most(hosts) * self.ceiling
@@ -69,11 +69,16 @@ class BatchCapacity:
     cores: int
     late_share: float
     latency_s: float
-    bias: float
-    doubt_s: float
+    bias: float = 1.0
+    doubt_s: float = 0.0
 
     steady: float = 1.0  # a batch waits, and a batch is worked on
-    recent: int = 3  # a source is asked when a batch is planned only
+
+    @property
+    def recent_s(self) -> float:
+        """As long as hosts take to come back: a host that is released and missed again is missed for that long. A source is
+        asked only when a batch is planned, so an interval may be measured too low."""
+        return self.doubt_s
 
     def within_objective(self, hosts: NDArray[np.int64]) -> FloatArray:
         slots = hosts.astype(np.float64) * self.cores

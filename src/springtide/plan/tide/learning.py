@@ -23,7 +23,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
-from springtide.model.observation import Observation
 from springtide.model.protocols import View
 from springtide.plan.horizon.work import Work, overdue_core_s
 from springtide.plan.sizing.batches import BatchModel
@@ -43,21 +42,24 @@ _BUSY = 0.3  # a pool that is less busy than this says nothing about the ceiling
 _DRAINING = 0.95  # of what waited before: a backlog that becomes less is being worked off
 _LEAST_GAIN = 0.2  # of what added hosts should have let through
 _JUDGED_AFTER, _NO_MORE_FOR = 4, 10  # intervals
-_JUDGED_AFTER_S = 60.0  # at the latest
+_JUDGED_LATENCIES = 3.0  # of the objective: some batches
+_JUDGED_AFTER_S = 60.0  # of use, at the latest
 _AS_MUCH = 0.8  # of the work for which hosts were needed
 FLOOR_S = 600.0  # after which fewer hosts are tried again
 _SURGE = 1.5  # times the work of the interval before
-_RECENT = 3  # intervals, of which what came is kept
+_LEAST_RECENT, _MOST_RECENT = 3, 64  # intervals, of which what came is kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Growth:
-    """Hosts that were added, when they should run, and the rows that left the application before that."""
+    """Hosts that were added, the rows that left the application before that, and how many have left since they are in use."""
 
-    running_s: float
     before: int
     factor: float
     rows_per_s: float
+    judged_by_s: float
+    rows: float = 0.0
+    used_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +103,7 @@ class TideMemory:
     starts: Starts = field(default_factory=Starts)
     floor: Floor = Floor()
     recent_cores: tuple[float, ...] = ()  # of work, in the last intervals
+    leaving_rows_per_s: float = 0.0
     growth: Growth | None = None
     no_more_until_s: float = -math.inf
     allowance: float = math.nan  # changes that may still be made; not a number before the first decision
@@ -120,6 +123,11 @@ class TideMemory:
             bias=self.bias,
             doubt_s=estimate_response_s(view, self.starts.takes_s(view.pool.host.start_s)),
         )
+
+    def most_recent_cores(self, within_s: float, interval_s: float) -> float:
+        """The most work of any interval within the last seconds, and of the last three at least."""
+        intervals = max(_LEAST_RECENT, math.ceil(within_s / interval_s)) if within_s > 0 else 0
+        return max(self.recent_cores[len(self.recent_cores) - min(intervals, len(self.recent_cores)) :], default=0.0)
 
     @property
     def surge_cores(self) -> float:
@@ -155,7 +163,8 @@ def learned(view: View, memory: TideMemory, work: Work, late_share: float) -> Ti
         likely_rate_per_s=_likely_rate_per_s(view, bursts.together),
         bursts=bursts,
         starts=memory.starts.then(view),
-        recent_cores=(*memory.recent_cores, work.now)[-_RECENT:],
+        leaving_rows_per_s=_leaving_rows_per_s(view, memory),
+        recent_cores=(*memory.recent_cores, work.now)[-_MOST_RECENT:],
         late=memory.late.then(view.observation, late_share),
         stops=replace(memory.stops, stopped_s=memory.stops.stopped_s + view.observation.downtime_s),
         work_cores=_REMEMBERED * memory.work_cores + work.now,
@@ -168,10 +177,10 @@ def grown(view: View, memory: TideMemory, hosts: int) -> TideMemory:
     if memory.growth is not None:
         return replace(memory, growth=replace(memory.growth, factor=max(memory.growth.factor, hosts / memory.growth.before)))
     growth = Growth(
-        running_s=view.now_s + memory.starts.takes_s(view.pool.host.start_s),
         before=len(view.requested.hosts),
         factor=hosts / len(view.requested.hosts),
-        rows_per_s=_leaving_rows_per_s(view.observation),
+        rows_per_s=memory.leaving_rows_per_s,
+        judged_by_s=view.now_s + memory.starts.takes_s(view.pool.host.start_s) + 2 * _JUDGED_AFTER_S,
     )
     return replace(memory, growth=growth)
 
@@ -222,16 +231,32 @@ def _closer(known: float, measured: float) -> float:
 
 
 def _judged(view: View, memory: TideMemory, capacity: Capacity) -> TideMemory:
-    """Whether hosts that were added have let more rows through, once they have run for some intervals."""
-    growth, interval_s = memory.growth, view.observation.interval_s
-    if growth is None or view.now_s < growth.running_s + min(_JUDGED_AFTER * interval_s, _JUDGED_AFTER_S):
+    """Whether hosts that were added have let more rows through, once they have been in use for some intervals."""
+    growth, seen = memory.growth, view.observation
+    if growth is None:
         return memory
+    if view.now_s > growth.judged_by_s:  # they are not used as planned, so nothing can be said
+        return replace(memory, growth=None)
+    if seen.requested != seen.observed:
+        return memory
+    growth = replace(
+        growth,
+        rows=growth.rows + seen.latency.rows,
+        used_s=growth.used_s + seen.interval_s,
+    )
+    enough_s = max(_JUDGED_AFTER * seen.interval_s, _JUDGED_LATENCIES * view.application.slo.latency_s)
+    if growth.used_s < min(enough_s, _JUDGED_AFTER_S):
+        return replace(memory, growth=growth)
     hoped = growth.rows_per_s * (growth.factor - 1)
-    gained = _leaving_rows_per_s(view.observation) - growth.rows_per_s
+    gained = growth.rows / growth.used_s - growth.rows_per_s
     helped = gained >= _LEAST_GAIN * hoped or overdue_core_s(view, capacity.steady) <= 0
-    until_s = memory.no_more_until_s if helped else view.now_s + _NO_MORE_FOR * interval_s
+    until_s = memory.no_more_until_s if helped else view.now_s + _NO_MORE_FOR * seen.interval_s
     return replace(memory, growth=None, no_more_until_s=until_s)
 
 
-def _leaving_rows_per_s(seen: Observation) -> float:
-    return seen.latency.rows / seen.interval_s
+def _leaving_rows_per_s(view: View, memory: TideMemory) -> float:
+    """Rows that leave, of late: a batch lets its rows go all at once, so an interval has none or many."""
+    seen = view.observation
+    over_s = max(_JUDGED_AFTER * seen.interval_s, _JUDGED_LATENCIES * view.application.slo.latency_s)
+    share = 1.0 if memory.leaving_rows_per_s <= 0 else 1 - math.exp(-seen.interval_s / over_s)
+    return memory.leaving_rows_per_s + share * (seen.latency.rows / seen.interval_s - memory.leaving_rows_per_s)

@@ -70,9 +70,9 @@ class Sizing:
         return max(found, min(int(sizes[now]), self._recently_needed(sizes)))
 
     def _recently_needed(self, sizes: NDArray[np.int64]) -> int:
-        """The fewest hosts for what came in any of the last intervals: one that was measured too low releases nobody."""
-        recent = self.memory.recent_cores[len(self.memory.recent_cores) - self.capacity.recent :]
-        enough = self.capacity.within_objective(sizes) >= max(recent, default=0.0)
+        """The fewest hosts for what came of late: an interval that was measured too low releases none."""
+        recent = self.memory.most_recent_cores(self.capacity.recent_s, self.interval_s)
+        enough = self.capacity.within_objective(sizes) >= recent
         return int(sizes[int(enough.argmax())]) if enough.any() else int(sizes[-1])
 
     def _now(self) -> int:
@@ -130,14 +130,16 @@ class Sizing:
         return min(0.5, _DOUBTS * self.late_share / self.memory.late.dearness)
 
     def _draining(self, sizes: NDArray[np.int64]) -> FloatArray:
-        """What work that waits costs until it is gone, with each size: it grows until the hosts that are added run."""
-        host = self.view.pool.host
+        """What work that waits costs until it is gone, with each size: hosts that run work on it until those that are added
+        do; fewer hosts do so at once."""
         overdue = overdue_core_s(self.view, self.capacity.steady)
         if overdue <= 0:
             return np.zeros(len(sizes))
         demand = float(self.work.no_wilder_than_at(self.delay).likely[self.delay])
+        throughput = self.capacity.at_most(sizes)
         running = min(len(self.view.observation.running_hosts), len(self.view.requested.hosts))
-        waiting = max(0.0, overdue + (demand - running * host.cores) * self.start_s)
-        late = late_while_draining_core_s(waiting, demand, self.capacity.at_most(sizes))
+        until_then = np.minimum(throughput, float(self.capacity.at_most(np.array([running]))[0]))
+        waiting = np.maximum(0.0, overdue + (demand - until_then) * self.start_s)
+        late = late_while_draining_core_s(np.where(sizes < running, overdue, waiting), demand, throughput)
         costs: FloatArray = self._price() * late
         return costs

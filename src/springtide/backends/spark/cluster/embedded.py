@@ -77,8 +77,9 @@ def session(
         raise SpringtideError("this process already has a Spark session: stop it first, or run the command on its own")
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     chosen = {**SETTINGS, "spark.executor.cores": str(cores), "spark.executor.memory": f"{memory_mb}m"}
-    archive = ClassArchive() if master is None else None
-    if archive is not None:
+    archive = None
+    if master is None:
+        archive = ClassArchive()
         master = f"local-cluster[{executors},{cores},{memory_mb + _OVERHEAD_MB}]"
         chosen |= {
             "spark.driver.host": "127.0.0.1",
