@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from springtide.backends.simulator.settings import ServiceModel
+
 Traces = Annotated[
     list[str],
     typer.Argument(
@@ -91,6 +93,14 @@ def compare(
         int | None,
         typer.Option("--workers", metavar="N", help="Cores to run on, as a Spark job; 1 is without Spark.  [default: all]"),
     ] = None,
+    service: Annotated[
+        ServiceModel,
+        typer.Option(
+            "--service",
+            help="How rows are processed where the application file does not say: in micro-batches at the costs that were"
+            " measured on Spark, or one by one, as the papers' Storm does.",
+        ),
+    ] = ServiceModel.MICRO_BATCH,
     no_spark: Annotated[bool, typer.Option("--no-spark", help="Run in this process, on one core.")] = False,
 ) -> None:
     """Compare policies on the same traces: core-hours, late rows, changes, regret, and who is dominated by whom."""
@@ -112,6 +122,7 @@ def compare(
             late_cost=late_cost,
             interval_s=interval,
             step_s=step,
+            service=service,
             workers=1 if no_spark else workers,
         ),
         as_json=as_json,

@@ -14,7 +14,8 @@ import typer
 from rich.console import Console
 
 from springtide.applications.simulated.visits import visits
-from springtide.backends.simulator.settings import SimulatorSettings
+from springtide.backends.simulator.calibration import settings_for
+from springtide.backends.simulator.settings import ServiceModel, SimulatorSettings
 from springtide.cli.options import guarded, parameters_for, parse_duration_s
 from springtide.cli.progress import counting
 from springtide.cli.results import check_plot_path
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 FAILED = 1
 PEAK_LOAD = 0.7
 
+# A row passes four operators one after the other, and waits for a batch of each of them.
+_LATENCY_S = {ServiceModel.TUPLE: 5.0, ServiceModel.MICRO_BATCH: 20.0}
 _ALL = "all"
 _DATA = "data"
 _PROVISIONED = "static"
@@ -61,6 +64,7 @@ class Wishes:
     late_cost: float
     interval_s: float | None
     step_s: float | None
+    service: ServiceModel
     workers: int | None
 
 
@@ -110,13 +114,18 @@ def _check(wishes: Wishes) -> None:
 
 def _world(wishes: Wishes) -> World:
     if wishes.application is None:
-        world = World(application=visits())
+        world = World(application=visits(_LATENCY_S[wishes.service]), settings=settings_for(wishes.service))
     else:
         described = read_application(wishes.application)
+        settings = build(SimulatorSettings, described.simulator, f"{wishes.application}: [simulator]")
+        if "service" not in described.simulator:
+            usual = settings_for(wishes.service)
+            costs = settings.micro_batch if "micro_batch" in described.simulator else usual.micro_batch
+            settings = dataclasses.replace(settings, service=usual.service, micro_batch=costs)
         world = World(
             application=described.application,
             pool=described.pool,
-            settings=build(SimulatorSettings, described.simulator, f"{wishes.application}: [simulator]"),
+            settings=settings,
             sized_start=not {"initial_hosts", "initial_replicas"} & described.simulator.keys(),
         )
     settings = dataclasses.replace(

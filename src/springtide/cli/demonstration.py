@@ -10,7 +10,8 @@ import typer
 
 from springtide.applications.runs import RunFolder
 from springtide.applications.simulated.pipeline import pipeline
-from springtide.backends.simulator.settings import SimulatorSettings
+from springtide.backends.simulator.calibration import settings_for
+from springtide.backends.simulator.settings import ServiceModel
 from springtide.cli.results import draw, show
 from springtide.cli.simulating import run_all
 from springtide.cli.telling import InWords
@@ -78,10 +79,10 @@ def _wishes(folder: Path) -> running.Wishes:
 
 
 def simulate(folder: Path, seed: int) -> None:
-    """Run a bursty day with hosts for the peak all the time, and with two elastic policies beside it."""
+    """Run a bursty day in micro-batches with hosts for the peak all the time, and with two elastic policies beside it."""
     _made(folder)
     day = bursty_day(seed)
-    application = pipeline(day.peak_rate_per_s, cores_at_peak=12.0)
+    application = pipeline(day.peak_rate_per_s, cores_at_peak=12.0, latency_s=15.0)
     pool = Pool(host=HostType(cores=2, start_s=30.0), min_hosts=1, max_hosts=10)
     every = {o.name: min(o.replica_limit, 20) for o in application.operators}
     full = spread(application, new_host_names(frozenset(), pool.max_hosts), every)
@@ -89,7 +90,7 @@ def simulate(folder: Path, seed: int) -> None:
         trace=day,
         application=application,
         pool=pool,
-        settings=SimulatorSettings(interval_s=10.0, initial_hosts=4),
+        settings=dataclasses.replace(settings_for(ServiceModel.MICRO_BATCH), interval_s=10.0, initial_hosts=4),
         policy=make_policy("tide", {}),
         policy_name="tide",
         seed=seed,

@@ -17,6 +17,7 @@ from springtide import __version__
 from springtide.cli import (
     applications,
     bench,
+    calibrate,
     compare,
     control,
     demo,
@@ -44,6 +45,7 @@ app = typer.Typer(
 )
 app.command("simulate")(simulate.simulate)
 app.command("compare")(compare.compare)
+app.command("calibrate")(calibrate.calibrate)
 app.command("reproduce")(reproduce.reproduce)
 app.command("validate")(validate.validate)
 app.command("run")(live.run)

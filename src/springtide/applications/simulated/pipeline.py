@@ -9,8 +9,9 @@ from springtide.model.application import SLO, Application, Edge, Grouping, KeyDi
 _PARTS = {"parse": 0.2, "enrich": 0.3, "aggregate": 0.5}
 
 
-def pipeline(peak_rows_per_s: float, cores_at_peak: float = 8.0) -> Application:
-    """Three operators that together keep `cores_at_peak` cores busy when `peak_rows_per_s` rows arrive."""
+def pipeline(peak_rows_per_s: float, cores_at_peak: float = 8.0, latency_s: float = 5.0) -> Application:
+    """Three operators that together keep `cores_at_peak` cores busy when `peak_rows_per_s` rows arrive, nine rows of ten
+    within `latency_s`."""
     require(cores_at_peak > 0, f"cores_at_peak must be above 0, not {cores_at_peak}")
     per_row_s = cores_at_peak / peak_rows_per_s if peak_rows_per_s > 0 else 0.001
     keys = KeyDistribution(keys=10_000, zipf=0.5)
@@ -28,5 +29,5 @@ def pipeline(peak_rows_per_s: float, cores_at_peak: float = 8.0) -> Application:
             ),
         ),
         edges=(Edge(upstream="parse", downstream="enrich"), Edge(upstream="enrich", downstream="aggregate")),
-        slo=SLO(latency_s=5.0, percentile=0.9),
+        slo=SLO(latency_s=latency_s, percentile=0.9),
     )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from springtide.model.application import Application, Edge, Grouping, KeyDistribution, Operator
+from springtide.model.application import SLO, Application, Edge, Grouping, KeyDistribution, Operator
 
 
-def visits() -> Application:
-    """Four operators that take 1.08 ms of a core for each row of the trace.
+def visits(latency_s: float = 5.0) -> Application:
+    """Four operators that take 1.08 ms of a core for each row of the trace, and the latency that nine rows of ten have to keep.
 
     Rows are parsed, counted per visitor, joined with what is known of the visitor's session (one row of five, and the
     counts that have changed), and written. Visitors are skewed: the most frequent of 10,000 makes 3.7 % of all rows.
@@ -26,4 +26,5 @@ def visits() -> Application:
             Edge(upstream="count", downstream="join", selectivity=0.2),
             Edge(upstream="join", downstream="write"),
         ),
+        slo=SLO(latency_s=latency_s),
     )

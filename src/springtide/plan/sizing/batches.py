@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import NormalDist
 
 import numpy as np
@@ -31,7 +31,7 @@ from springtide.model.observation import FloatArray
 from springtide.model.protocols import View
 from springtide.plan.placement.counts import shard_weights
 
-_BISECTIONS = 30
+_BISECTIONS = 16  # of the work that slots can do at most: to within a part in 65,000
 _MOST_DEALT = 128  # shards
 _NONE: FloatArray = np.zeros(0)
 _LEAST_IDLE = 1e-3  # of a slot's time: batches without any are endless
@@ -50,12 +50,31 @@ class _Query:
     longest_s: float
     weights: FloatArray
 
+    skews: dict[int, float] = field(default_factory=dict)  # by number of slots, as far as they were asked for
+
     def skew(self, slots: FloatArray) -> FloatArray:
         """The busiest slot's time over the mean, with each number of slots."""
         if not self.shards:
             return np.full(slots.shape, self.costs.skew.value)
-        known = {count: predict_skew(self.weights, max(1, round(count))) for count in np.unique(slots).tolist()}
-        return np.array([known[count] for count in slots.ravel().tolist()]).reshape(slots.shape)
+        return np.array([self._skew(max(1, round(count))) for count in slots.ravel().tolist()]).reshape(slots.shape)
+
+    def _skew(self, slots: int) -> float:
+        known = self.skews.get(slots)
+        if known is None:
+            known = self.skews[slots] = predict_skew(self.weights, slots)
+        return known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Slots:
+    """What does not depend on the demand, with each number of slots; rows are the queries. `work` is at the present demand."""
+
+    slots: FloatArray
+    fixed_s: FloatArray
+    skew: FloatArray
+    driver_s: FloatArray
+    work: FloatArray
+    longest_s: FloatArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -107,26 +126,32 @@ class BatchModel:
 
     def cycles_s(self, slots: FloatArray, factor: FloatArray | float = 1.0) -> FloatArray:
         """How long batches are, with each number of slots, at a multiple of the demand: one row for each operator."""
-        slots = np.asarray(slots, dtype=np.float64)
-        rates = [rate * np.broadcast_to(factor, slots.shape) for rate in self.rows_per_s]
-        fixed_s = [self._fixed_s(q, slots) for q in self.queries]
-        used = [
-            fixed / q.longest_s + q.costs.row_s.value * rate
-            for q, fixed, rate in zip(self.queries, fixed_s, rates, strict=True)
-        ]
-        total = np.sum(used, axis=0)
-        found = np.empty((len(self.queries), *slots.shape))
-        for i, (q, fixed, rate) in enumerate(zip(self.queries, fixed_s, rates, strict=True)):
-            left = np.maximum(slots - (total - used[i]), slots / len(self.queries))
-            skew = q.skew(slots)
-            idle = 1.0 - skew * q.costs.row_s.value * rate / left
-            empty_s = q.costs.driver_s.value + skew * fixed / left
-            found[i] = np.where(idle > _LEAST_IDLE, empty_s / np.maximum(idle, _LEAST_IDLE), _ENDLESS_S)
-        return found
+        return self._cycles_s(self._on(np.asarray(slots, dtype=np.float64)), factor)
+
+    def _on(self, slots: FloatArray) -> _Slots:
+        return _Slots(
+            slots=slots,
+            fixed_s=np.array([self._fixed_s(q, slots) for q in self.queries]),
+            skew=np.array([q.skew(slots) for q in self.queries]),
+            driver_s=_column([q.costs.driver_s.value for q in self.queries], slots),
+            work=_column([q.costs.row_s.value * rate for q, rate in zip(self.queries, self.rows_per_s, strict=True)], slots),
+            longest_s=_column([q.longest_s for q in self.queries], slots),
+        )
+
+    def _cycles_s(self, on: _Slots, factor: FloatArray | float) -> FloatArray:
+        rows = on.work * np.asarray(factor)
+        used = on.fixed_s / on.longest_s + rows
+        left = np.maximum(on.slots - (used.sum(axis=0) - used), on.slots / len(self.queries))
+        idle = 1.0 - on.skew * rows / left
+        empty_s = on.driver_s + on.skew * on.fixed_s / left
+        return np.where(idle > _LEAST_IDLE, empty_s / np.maximum(idle, _LEAST_IDLE), _ENDLESS_S)
 
     def latency_s(self, percentile: float, slots: FloatArray, factor: FloatArray | float = 1.0) -> FloatArray:
         """A percentile of latency through the whole application, with each number of slots, at a multiple of the demand."""
-        cycles_s = self.cycles_s(slots, factor)
+        return self._latency_s(percentile, self._on(np.asarray(slots, dtype=np.float64)), factor)
+
+    def _latency_s(self, percentile: float, on: _Slots, factor: FloatArray | float) -> FloatArray:
+        cycles_s = self._cycles_s(on, factor)
         position = {q.name: i for i, q in enumerate(self.queries)}
         sums: dict[str, FloatArray] = {}
         squares: dict[str, FloatArray] = {}
@@ -151,10 +176,11 @@ class BatchModel:
         work = self.work_cores
         if work <= 0:
             return np.zeros(slots.shape)
+        on = self._on(slots)
         low, high = np.zeros(slots.shape), slots / work
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2
-            kept = self.latency_s(percentile, slots, middle) <= latency_s
+            kept = self._latency_s(percentile, on, middle) <= latency_s
             low, high = np.where(kept, middle, low), np.where(kept, high, middle)
         return low * work
 
@@ -173,6 +199,11 @@ class BatchModel:
         costs = query.costs
         fixed: FloatArray = costs.batch_s.value + costs.task_s.value * tasks + costs.shard_s.value * query.shards
         return fixed
+
+
+def _column(values: Sequence[float], slots: FloatArray) -> FloatArray:
+    """A value of each query, to be combined with every number of slots."""
+    return np.array(values, dtype=np.float64).reshape(-1, *[1] * slots.ndim)
 
 
 def predict_skew(weights: FloatArray, slots: int) -> float:

@@ -5,7 +5,7 @@ Both answer the same questions, so that sizing does not ask how rows are process
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -73,6 +73,7 @@ class BatchCapacity:
     doubt_s: float = 0.0
 
     steady: float = 1.0  # a batch waits, and a batch is worked on
+    known: dict[int, float] = field(default_factory=dict)  # `within_objective` of the numbers of hosts that were asked for
 
     @property
     def recent_s(self) -> float:
@@ -81,6 +82,13 @@ class BatchCapacity:
         return self.doubt_s
 
     def within_objective(self, hosts: NDArray[np.int64]) -> FloatArray:
+        asked = hosts.tolist()
+        new = [count for count in asked if count not in self.known]
+        if new:
+            self.known.update(zip(new, self._within_objective(np.array(new)).tolist(), strict=True))
+        return np.array([self.known[count] for count in asked])
+
+    def _within_objective(self, hosts: NDArray[np.int64]) -> FloatArray:
         slots = hosts.astype(np.float64) * self.cores
         if self.model.work_cores <= 0:
             return slots
