@@ -13,8 +13,9 @@ from springtide.backends.simulator.settings import MicroBatch, ServiceModel, Sim
 from springtide.model.allocation import HostType, Pool
 from springtide.model.application import SLO, Application, Edge, Operator
 from springtide.model.protocols import View
+from springtide.plan.placement.counts import predict_skew
 from springtide.plan.policies.tide import Tide
-from springtide.plan.sizing.batches import BatchModel, predict_skew
+from springtide.plan.sizing.batches import BatchModel
 from springtide.report.summary import Point, RunSummary
 from springtide.simulation import Simulation
 from springtide.workload.traces import Trace

@@ -31,6 +31,7 @@ _LEAST_GAIN = 1e-6  # of the busiest host's load
 _EVEN_ENOUGH = 0.1  # of the gap between two hosts: what a shard's move must at least close
 _HOMELESS = -1  # the replica of a shard that has none
 _ROUNDING = 1e-9
+_MOST_DEALT = 128  # shards
 _NEGLIGIBLE_CORES = 1e-6  # what an idle replica counts as, so that idle ones are spread too
 
 
@@ -295,3 +296,21 @@ def _built(view: View, hosts: tuple[str, ...], fleet: Sequence[_Replica], routes
             operators[operator.name] = OperatorAllocation(tuple(its_hosts), shard_replicas)
             same = False
     return now if same else Allocation(hosts, operators)
+
+
+def predict_skew(weights: FloatArray, slots: int) -> float:
+    """The busiest slot's weight over the mean if weights are dealt out, the largest first, each to the emptiest slot.
+
+    >>> predict_skew(np.full(8, 1 / 8), 4), predict_skew(np.full(8, 1 / 8), 3), predict_skew(np.array([0.5, 0.25, 0.25]), 8)
+    (1.0, 1.125, 4.0)
+    """
+    total = float(weights.sum())
+    if total <= 0 or slots <= 1:
+        return 1.0
+    mean = total / slots
+    if len(weights) > _MOST_DEALT:  # so many are dealt out evenly, but for one that is too large
+        return max(1.0, float(weights.max()) / mean)
+    filled = [0.0] * slots
+    for weight in np.sort(weights)[::-1].tolist():
+        heapq.heapreplace(filled, filled[0] + weight)
+    return max(1.0, max(filled) / mean)

@@ -33,7 +33,7 @@ from springtide.model.protocols import FORESIGHT, View
 from springtide.plan.horizon.lateness import SUSTAINED_S, USUAL_PART, late_core_s, price_of_late_work
 from springtide.plan.horizon.path import Moves, cheapest_path
 from springtide.plan.placement.counts import allocate, demand_cores, service_time_s
-from springtide.plan.placement.sharing import sharing_replicas, short_of_replicas
+from springtide.plan.placement.sharing import sharing_replicas, short_of_replicas, uneven_operators
 from springtide.plan.sizing.batches import BatchModel
 from springtide.plan.tide.capacity import BatchCapacity
 
@@ -79,7 +79,7 @@ class Oracle:
         delay = math.ceil(view.pool.host.start_s / view.observation.interval_s - 1e-9)
         hosts = max(memory.hosts[ahead : ahead + delay + 1])
         planned = view.requested
-        if hosts != len(view.requested.hosts) or short_of_replicas(view, hosts):
+        if hosts != len(view.requested.hosts) or short_of_replicas(view, hosts) or uneven_operators(view):
             planned = allocate(view, sharing_replicas(view, hosts), hosts)
         known = "the future" if foresees else "a forecast" if view.forecast is not None else "the present"
         size = f"{hosts} host{'s' if hosts != 1 else ''}"

@@ -32,19 +32,15 @@ import numpy as np
 
 from springtide.errors import require
 from springtide.model.allocation import Allocation
-from springtide.model.application import Operator
 from springtide.model.decision import Decision, Expectation, WhyNot
-from springtide.model.observation import HostState
 from springtide.model.protocols import View
 from springtide.plan.horizon.lateness import USUAL_PART
 from springtide.plan.horizon.work import Work, coming_work, overdue_core_s
-from springtide.plan.placement.counts import allocate, demand_cores, shard_weights
-from springtide.plan.placement.sharing import sharing_replicas, short_of_replicas
+from springtide.plan.placement.counts import allocate
+from springtide.plan.placement.sharing import held_up_operators, sharing_replicas, short_of_replicas
 from springtide.plan.tide.capacity import BatchCapacity, Capacity
 from springtide.plan.tide.learning import FLOOR_S, LONG_MISSED, Floor, TideMemory, grown, learned
 from springtide.plan.tide.sizing import Sizing
-
-_SATURATED = 0.97
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +128,7 @@ def _planned(view: View, hosts: int, load: str) -> tuple[Allocation, str]:
     """The allocation on so many hosts, and why."""
     if hosts != len(view.requested.hosts):
         return allocate(view, sharing_replicas(view, hosts), hosts), load
-    held_up = short_of_replicas(view, hosts) or _saturated(view)
+    held_up = short_of_replicas(view, hosts) or held_up_operators(view)
     planned = allocate(view, sharing_replicas(view, hosts), hosts) if held_up else view.requested
     return planned, load if planned is view.requested else f"{', '.join(held_up)} held up while cores are idle"
 
@@ -180,28 +176,3 @@ def _expected_of_batches(view: View, planned: Allocation, capacity: BatchCapacit
     kept = float(model.capacity_cores(slo.percentile, slo.latency_s, np.array([hosts * capacity.cores]))[0])
     latency_s = capacity.latency_at(len(planned.hosts), slo.percentile) if planned is view.requested else None
     return Expectation(utilisation=min(1.0, model.work_cores / kept) if kept > 0 else 1.0, latency_s=latency_s)
-
-
-def _saturated(view: View) -> list[str]:
-    """Operators with a replica that can do no more, or of which more is asked than it can do, while the hosts could."""
-    hosts = view.observation.hosts.values()
-    if any(h.state is not HostState.RUNNING or h.utilisation > _SATURATED for h in hosts):
-        return []
-    cores = demand_cores(view)
-    return [o.name for o in view.application.operators if _most_asked_of_replica(view, o, cores[o.name]) > _SATURATED]
-
-
-def _most_asked_of_replica(view: View, operator: Operator, cores: float) -> float:
-    """The part of its time that the busiest replica was busy, or would be if the demand came as rows came to the shards now.
-
-    Keys that change in the middle of an interval are seen at once in what came, but make nobody busy for all of it.
-    """
-    seen = view.observation.operators.get(operator.name)
-    if seen is None or not seen.replica_utilisation.size:
-        return 0.0
-    busy = float(seen.replica_utilisation.max())
-    placed = view.requested.operators[operator.name]
-    if not operator.keyed:
-        return busy
-    asked = cores * np.bincount(placed.shard_replicas, weights=shard_weights(view, operator, placed))
-    return max(busy, float(asked.max()))

@@ -18,7 +18,6 @@ another it is as measured.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import NormalDist
@@ -29,10 +28,9 @@ from springtide.model.application import Application
 from springtide.model.batch import BatchCosts, longest_batches_s
 from springtide.model.observation import FloatArray
 from springtide.model.protocols import View
-from springtide.plan.placement.counts import shard_weights
+from springtide.plan.placement.counts import predict_skew, shard_weights
 
 _BISECTIONS = 16  # of the work that slots can do at most: to within a part in 65,000
-_MOST_DEALT = 128  # shards
 _NONE: FloatArray = np.zeros(0)
 _LEAST_IDLE = 1e-3  # of a slot's time: batches without any are endless
 _ENDLESS_S = 1e6
@@ -204,24 +202,6 @@ class BatchModel:
 def _column(values: Sequence[float], slots: FloatArray) -> FloatArray:
     """A value of each query, to be combined with every number of slots."""
     return np.array(values, dtype=np.float64).reshape(-1, *[1] * slots.ndim)
-
-
-def predict_skew(weights: FloatArray, slots: int) -> float:
-    """The busiest slot's weight over the mean if weights are dealt out, the largest first, each to the emptiest slot.
-
-    >>> predict_skew(np.full(8, 1 / 8), 4), predict_skew(np.full(8, 1 / 8), 3), predict_skew(np.array([0.5, 0.25, 0.25]), 8)
-    (1.0, 1.125, 4.0)
-    """
-    total = float(weights.sum())
-    if total <= 0 or slots <= 1:
-        return 1.0
-    mean = total / slots
-    if len(weights) > _MOST_DEALT:  # so many are dealt out evenly, but for one that is too large
-        return max(1.0, float(weights.max()) / mean)
-    filled = [0.0] * slots
-    for weight in np.sort(weights)[::-1].tolist():
-        heapq.heapreplace(filled, filled[0] + weight)
-    return max(1.0, max(filled) / mean)
 
 
 def _wait_s(percentile: float, sums: FloatArray, squares: FloatArray, depth: int) -> FloatArray:
