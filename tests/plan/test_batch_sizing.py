@@ -11,10 +11,12 @@ import pytest
 
 from springtide.backends.simulator.settings import MicroBatch, ServiceModel, SimulatorSettings
 from springtide.model.allocation import HostType, Pool
-from springtide.model.application import SLO, Application, Edge, Operator
+from springtide.model.application import SLO, Application, Edge, Grouping, Operator
 from springtide.model.protocols import View
+from springtide.plan.horizon.work import overdue_core_s
 from springtide.plan.placement.counts import predict_skew
 from springtide.plan.policies.tide import Tide
+from springtide.plan.registry import make_policy
 from springtide.plan.sizing.batches import BatchModel
 from springtide.report.summary import Point, RunSummary
 from springtide.simulation import Simulation
@@ -171,3 +173,82 @@ class TestStories:
         _, points, _ = simulated([(1.0, 900)], interval_s=1.0, application=application)
         assert points[-1].hosts <= 2
         assert sum(p.changed for p in points[len(points) // 2 :]) <= 4
+
+
+def chain(parse_s: float, count_s: float) -> Application:
+    operators = (
+        Operator(name="parse", service_time_s=parse_s, grouping=Grouping.SHUFFLE, max_replicas=64),
+        Operator(name="count", service_time_s=count_s, shards=32, max_replicas=64),
+    )
+    edges = (Edge(upstream="parse", downstream="count"),)
+    return Application(name="chain", operators=operators, edges=edges, slo=SLO(latency_s=15.0, percentile=0.9))
+
+
+def watched(policy: Any, application: Application, pool: Pool, rows_per_s: float, minutes: int = 10) -> tuple[RunSummary, View]:
+    seen = Watched(policy)
+    costs = MicroBatch(overhead_s=0.25, stage_overhead_s=0.0, task_overhead_s=0.15, shard_overhead_s=0.02)
+    run = Simulation(
+        trace=Trace(name="constant", step_s=1.0, counts=np.full(60 * minutes, rows_per_s)),
+        application=application,
+        pool=pool,
+        settings=SimulatorSettings(service=ServiceModel.MICRO_BATCH, micro_batch=costs, interval_s=10.0, initial_hosts=4),
+        policy=seen,
+        policy_name="watched",
+    )
+    return run.run()[0], seen.views[-1]
+
+
+def test_an_operator_has_tasks_for_its_part_of_the_slots_and_no_more() -> None:
+    pool = Pool(host=HostType(cores=4, start_s=30.0), min_hosts=4, max_hosts=4)
+    _, view = watched(Tide(), chain(parse_s=0.0005, count_s=0.008), pool, rows_per_s=800.0)
+    replicas = {name: placed.replicas for name, placed in view.requested.operators.items()}
+    assert replicas["parse"] < 6
+    assert replicas["count"] == 16
+
+
+def test_what_a_chain_with_unequal_operators_takes_is_predicted() -> None:
+    pool = Pool(host=HostType(cores=4, start_s=30.0), min_hosts=4, max_hosts=4)
+    _, view = watched(Tide(), chain(parse_s=0.0005, count_s=0.008), pool, rows_per_s=800.0)
+    model = BatchModel.of(view)
+    assert model is not None
+    predicted_s = float(model.latency_s(0.9, np.array([16.0]))[0])
+    assert predicted_s == pytest.approx(view.observation.latency.slo_s, rel=0.25)
+
+
+def test_what_hosts_can_do_does_not_depend_on_whether_rows_come_now() -> None:
+    pool = Pool(host=HostType(cores=4, start_s=30.0), max_hosts=8)
+    _, view = watched(Tide(), chain(parse_s=0.002, count_s=0.002), pool, rows_per_s=800.0)
+    silent = replace(view, demand_rows_per_s=dict.fromkeys(view.demand_rows_per_s, 0.0))
+    busy_model, silent_model = BatchModel.of(view), BatchModel.of(silent)
+    assert busy_model is not None
+    assert silent_model is not None
+    slots = np.array([4.0, 16.0])
+    known = busy_model.capacity_cores(0.9, 15.0, slots)
+    assert silent_model.capacity_cores(0.9, 15.0, slots) == pytest.approx(known, rel=0.3)
+    assert (known < slots).all()
+
+
+def test_the_oracle_keeps_the_objective_in_batches_with_fewer_hosts_than_there_may_be() -> None:
+    pool = Pool(host=HostType(cores=4, start_s=30.0), max_hosts=8)
+    summary, _ = watched(make_policy("oracle", {}), chain(parse_s=0.002, count_s=0.004), pool, rows_per_s=800.0, minutes=30)
+    assert summary.slo_kept
+    assert 1.5 < summary.mean_hosts < 5
+
+
+def test_no_host_is_released_while_rows_wait_for_longer_than_the_objective_allows() -> None:
+    pool = Pool(host=HostType(cores=4, start_s=30.0), max_hosts=8)
+    seen = Watched(Tide())
+    burst = np.concatenate([np.full(600, 300.0), np.full(180, 2500.0), np.full(600, 300.0)])
+    Simulation(
+        trace=Trace(name="burst", step_s=1.0, counts=burst),
+        application=chain(parse_s=0.002, count_s=0.004),
+        pool=pool,
+        settings=SimulatorSettings(service=ServiceModel.MICRO_BATCH, micro_batch=COSTS, interval_s=10.0, initial_hosts=2),
+        policy=seen,
+        policy_name="watched",
+    ).run()
+    waits = [view for view in seen.views if overdue_core_s(view, 1.0) > 0]
+    assert waits
+    later = {view.observation.index + 1: len(view.requested.hosts) for view in seen.views}
+    for view in waits:
+        assert later.get(view.observation.index + 2, 8) >= len(view.requested.hosts)

@@ -59,7 +59,8 @@ PeakLoad = Annotated[
     typer.Option(
         "--peak-load",
         metavar="SHARE",
-        help="Scale every trace so that its busiest minute needs this share of all cores of the pool.  [default: 0.7]",
+        help="Scale every trace so that its busiest minute needs this share of all cores of the pool.  [default: 0.5 in"
+        " micro-batches, 0.7 row by row]",
     ),
 ]
 LateCost = Annotated[

@@ -4,20 +4,23 @@ while cores are idle.
 A replica costs nothing, and the cores of a host cost the same whether they are used or not. With one core for each replica an
 operator that needs 1.3 cores gets one or two of them; with about twice as many replicas as cores each takes what it needs.
 
-In batches a replica is a task, which costs something, and takes a slot only while it runs: there every operator has as many as
-there are slots, and no more.
+In batches a replica is a task, which costs something, and takes a slot only while it runs: there an operator has about twice
+its part of the slots, and no more than there are.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from springtide.model.application import Operator
-from springtide.model.observation import HostState
+from springtide.model.batch import longest_batches_s
+from springtide.model.observation import FloatArray, HostState
 from springtide.model.protocols import View
-from springtide.plan.placement.counts import demand_cores, predict_skew, shard_weights
+from springtide.plan.placement.counts import demand_cores, predict_skew, service_time_s, shard_weights
 
 _REPLICAS_PER_CORE = 2.0
 _SATURATED = 0.97
@@ -26,12 +29,10 @@ _TOO_FEW = 0.6  # of its part: an operator with fewer replicas may be held up wh
 
 
 def sharing_replicas(view: View, hosts: int) -> dict[str, int]:
-    """Each operator's part of two replicas for every core of so many hosts, rounded up; those it has without any demand.
-
-    In batches, one for every core.
-    """
+    """Each operator's part of two replicas for every core of so many hosts, rounded up; those it has without any demand."""
     if view.observation.in_batches:
-        return {o.name: min(hosts * view.pool.host.cores, o.replica_limit) for o in view.application.operators}
+        parts = BatchParts.of(view)
+        return {o.name: int(parts.tasks(o, hosts * view.pool.host.cores)) for o in view.application.operators}
     cores = demand_cores(view)
     total = sum(cores.values())
     if total <= 0:
@@ -47,6 +48,44 @@ def short_of_replicas(view: View, hosts: int) -> list[str]:
     """Operators with much fewer replicas than their part of so many hosts."""
     wanted = sharing_replicas(view, hosts)
     return [name for name, placed in view.requested.operators.items() if placed.replicas < _TOO_FEW * wanted[name]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchParts:
+    """What each operator's batches take of the slots: `fixed` cores whatever comes, if batches are as long as the objective
+    allows, and the part `rows` of the cores that are left for rows. So the parts are those of slots that are all needed, and
+    do not change with the load."""
+
+    fixed: Mapping[str, float]
+    rows: Mapping[str, float]
+
+    @classmethod
+    def of(cls, view: View) -> BatchParts:
+        longest_s = longest_batches_s(view.application)
+        demand = demand_cores(view)
+        if sum(demand.values()) <= 0:  # as rows that may come would spread
+            demand = {
+                o.name: service_time_s(view, o) * sum(gains.get(o.name, 0.0) for gains in view.gains.values())
+                for o in view.application.operators
+            }
+        total = sum(demand.values())
+        fixed = {}
+        for operator in view.application.operators:
+            seen = view.observation.operators.get(operator.name)
+            costs = None if seen is None else seen.costs
+            taken_s = 0.0 if costs is None else costs.fixed_s(tasks=0, shards=operator.shards if operator.keyed else 0)
+            fixed[operator.name] = taken_s / longest_s[operator.name]
+        rows = {name: cores / total if total > 0 else 1 / len(demand) for name, cores in demand.items()}
+        return cls(fixed=fixed, rows=rows)
+
+    def tasks(self, operator: Operator, slots: FloatArray | float) -> FloatArray:
+        """Tasks of an operator on so many slots: twice its part of them, and no more than there are."""
+        offered = np.asarray(slots, dtype=np.float64)
+        fixed = sum(self.fixed.values())
+        part = (self.fixed[operator.name] + self.rows[operator.name] * offered) / (fixed + offered)
+        wanted = np.ceil(_REPLICAS_PER_CORE * part * offered - 1e-9)
+        found: FloatArray = np.clip(wanted, 1.0, np.maximum(1.0, np.minimum(offered, operator.replica_limit)))
+        return found
 
 
 def held_up_operators(view: View) -> list[str]:

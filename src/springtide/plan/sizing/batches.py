@@ -12,8 +12,8 @@ and a row takes a part of T, evenly distributed, until its batch begins, and T u
 Operators share slots: one has what the others leave, and its even part at least. The fixed time of the others is counted at the
 longest batch that the objective allows, because that is where capacity is looked for.
 
-The skew k of a keyed operator is that of its shards dealt out as evenly as they can be on so many slots, the longest first; of
-another it is as measured.
+The skew k of a keyed operator is that of its shards dealt out as evenly as they can be on its tasks, the longest first; of
+another it is as measured. An operator has as many tasks as `placement.sharing` gives it, and runs on no more slots than that.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from statistics import NormalDist
 
 import numpy as np
 
-from springtide.model.application import Application
+from springtide.model.application import Application, Operator
 from springtide.model.batch import BatchCosts, longest_batches_s
 from springtide.model.observation import FloatArray
 from springtide.model.protocols import View
 from springtide.plan.placement.counts import predict_skew, shard_weights
+from springtide.plan.placement.sharing import BatchParts
 
 _BISECTIONS = 16  # of the work that slots can do at most: to within a part in 65,000
 _NONE: FloatArray = np.zeros(0)
@@ -39,27 +40,36 @@ _LEAST_ROWS_PER_S = 1e-3  # from each source
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Query:
-    """One operator's batches: what they cost, its shards, how many tasks it has at most, and the longest allowed."""
+    """One operator's batches: what they cost, its shards, the longest batch allowed, and its part of the slots."""
 
-    name: str
+    operator: Operator
     costs: BatchCosts
     shards: int
-    most_tasks: int
     longest_s: float
+    parts: BatchParts
+    task_skew: float  # the busiest task's time over the mean, where it does not follow from shards
     weights: FloatArray
 
-    skews: dict[int, float] = field(default_factory=dict)  # by number of slots, as far as they were asked for
+    skews: dict[int, float] = field(default_factory=dict)  # by number of tasks, as far as they were asked for
 
-    def skew(self, slots: FloatArray) -> FloatArray:
-        """The busiest slot's time over the mean, with each number of slots."""
+    @property
+    def name(self) -> str:
+        return self.operator.name
+
+    def tasks(self, slots: FloatArray) -> FloatArray:
+        """How many tasks its batches have, with each number of slots."""
+        return self.parts.tasks(self.operator, slots)
+
+    def skew(self, tasks: FloatArray) -> FloatArray:
+        """The busiest task's time over the mean, with each number of tasks."""
         if not self.shards:
-            return np.full(slots.shape, self.costs.skew.value)
-        return np.array([self._skew(max(1, round(count))) for count in slots.ravel().tolist()]).reshape(slots.shape)
+            return np.full(tasks.shape, self.task_skew)
+        return np.array([self._skew(round(count)) for count in tasks.ravel().tolist()]).reshape(tasks.shape)
 
-    def _skew(self, slots: int) -> float:
-        known = self.skews.get(slots)
+    def _skew(self, tasks: int) -> float:
+        known = self.skews.get(tasks)
         if known is None:
-            known = self.skews[slots] = predict_skew(self.weights, slots)
+            known = self.skews[tasks] = predict_skew(self.weights, tasks)
         return known
 
 
@@ -68,6 +78,7 @@ class _Slots:
     """What does not depend on the demand, with each number of slots; rows are the queries. `work` is at the present demand."""
 
     slots: FloatArray
+    tasks: FloatArray
     fixed_s: FloatArray
     skew: FloatArray
     driver_s: FloatArray
@@ -86,7 +97,8 @@ class BatchModel:
     @classmethod
     def of(cls, view: View) -> BatchModel | None:
         """As measured; None where rows are processed one by one, or nothing has been measured yet."""
-        longest_s = longest_batches_s(view.application)
+        longest_s, parts = longest_batches_s(view.application), BatchParts.of(view)
+        slots = max(1, len(view.observation.running_hosts) * view.pool.host.cores)
         queries = []
         for operator in view.application.operators:
             seen = view.observation.operators.get(operator.name)
@@ -94,11 +106,13 @@ class BatchModel:
                 return None
             queries.append(
                 _Query(
-                    name=operator.name,
+                    operator=operator,
                     costs=seen.costs,
                     shards=operator.shards if operator.keyed else 0,
-                    most_tasks=operator.replica_limit,
                     longest_s=longest_s[operator.name],
+                    parts=parts,
+                    # It was measured over all slots, of which those without a task are idle.
+                    task_skew=max(1.0, seen.costs.skew.value * min(1.0, seen.replica_utilisation.size / slots)),
                     weights=shard_weights(view, operator, view.requested.operators[operator.name]) if operator.keyed else _NONE,
                 )
             )
@@ -127,10 +141,12 @@ class BatchModel:
         return self._cycles_s(self._on(np.asarray(slots, dtype=np.float64)), factor)
 
     def _on(self, slots: FloatArray) -> _Slots:
+        tasks = np.array([q.tasks(slots) for q in self.queries])
         return _Slots(
             slots=slots,
-            fixed_s=np.array([self._fixed_s(q, slots) for q in self.queries]),
-            skew=np.array([q.skew(slots) for q in self.queries]),
+            tasks=tasks,
+            fixed_s=np.array([_fixed_s(q, each) for q, each in zip(self.queries, tasks, strict=True)]),
+            skew=np.array([q.skew(each) for q, each in zip(self.queries, tasks, strict=True)]),
             driver_s=_column([q.costs.driver_s.value for q in self.queries], slots),
             work=_column([q.costs.row_s.value * rate for q, rate in zip(self.queries, self.rows_per_s, strict=True)], slots),
             longest_s=_column([q.longest_s for q in self.queries], slots),
@@ -140,6 +156,7 @@ class BatchModel:
         rows = on.work * np.asarray(factor)
         used = on.fixed_s / on.longest_s + rows
         left = np.maximum(on.slots - (used.sum(axis=0) - used), on.slots / len(self.queries))
+        left = np.minimum(left, on.tasks)  # a task runs on one slot
         idle = 1.0 - on.skew * rows / left
         empty_s = on.driver_s + on.skew * on.fixed_s / left
         return np.where(idle > _LEAST_IDLE, empty_s / np.maximum(idle, _LEAST_IDLE), _ENDLESS_S)
@@ -188,15 +205,15 @@ class BatchModel:
         if self.work_cores <= 0:
             return slots
         weights = [q.costs.row_s.value * rate for q, rate in zip(self.queries, self.rows_per_s, strict=True)]
-        skew: FloatArray = np.average([q.skew(slots) for q in self.queries], axis=0, weights=weights)
+        skew: FloatArray = np.average([q.skew(q.tasks(slots)) for q in self.queries], axis=0, weights=weights)
         return slots / skew
 
-    def _fixed_s(self, query: _Query, slots: FloatArray) -> FloatArray:
-        """Slot time of a batch without rows, with the tasks that the operator has on so many slots."""
-        tasks = np.clip(slots, 1.0, query.most_tasks)
-        costs = query.costs
-        fixed: FloatArray = costs.batch_s.value + costs.task_s.value * tasks + costs.shard_s.value * query.shards
-        return fixed
+
+def _fixed_s(query: _Query, tasks: FloatArray) -> FloatArray:
+    """Slot time of a batch without rows."""
+    costs = query.costs
+    fixed: FloatArray = costs.batch_s.value + costs.task_s.value * tasks + costs.shard_s.value * query.shards
+    return fixed
 
 
 def _column(values: Sequence[float], slots: FloatArray) -> FloatArray:

@@ -131,11 +131,12 @@ class TideMemory:
 
     @property
     def surge_cores(self) -> float:
-        """Work that may be on its way where much more has come than in the interval before: the interval has not had all of it.
+        """Work that may be on its way where much more has come than in the two intervals before: this one has not had all of it.
 
         What rose in the middle of an interval is seen half; hosts that are asked for an interval later come an interval later.
         """
-        before, now = (0.0, 0.0, *self.recent_cores)[-2:]
+        *earlier, now = (0.0, *self.recent_cores)[-_LEAST_RECENT:]
+        before = max(earlier, default=0.0)
         return 2 * now - before if now > _SURGE * before > 0 else 0.0
 
     @property
