@@ -37,7 +37,7 @@ def test_two_policies_on_two_traces(compare):
     assert max(map(len, lines)) <= 80
     titles = [line.partition(",")[0].strip() for line in lines if line.startswith(("steps:", "spikes:", "All:"))]
     assert titles == ["steps: 15.0 min", "spikes: 15.0 min", "All: means over 2 traces"]
-    assert "28.0 cores at its peak" in ran.out
+    assert "20.0 cores at its peak" in ran.out
     assert len([line for line in lines if "local-thresholds" in line]) == 3
     assert "regret" not in " ".join(lines[:6])  # no oracle has run
     assert ran.err.splitlines()[-1].startswith("Comparing: 4 of 4 done after ")
@@ -55,7 +55,7 @@ def test_json_has_what_the_documentation_says(compare):
     assert len(found["runs"]) == 2 * 2 * 2
     assert found["failures"] == []
     for trace in found["traces"]:
-        assert trace["peak_cores"] == pytest.approx(0.7 * found["max_hosts"] * found["cores_per_host"])
+        assert trace["peak_cores"] == pytest.approx(0.5 * found["max_hosts"] * found["cores_per_host"])
         assert {p["policy"] for p in trace["policies"]} == {"static", "local-thresholds"}
         costs = [p["cost_core_hours"] for p in trace["policies"]]
         assert costs == sorted(costs)
@@ -96,7 +96,20 @@ def test_an_application_of_ones_own(compare, tmp_path):
     )
     found = json.loads(compare("generator:constant:duration_s=120", *QUICK, "-a", "app.toml", "--json").out)
     assert (found["application"], found["slo_latency_s"], found["interval_s"], found["max_hosts"]) == ("mine", 1.5, 10.0, 4)
-    assert found["traces"][0]["peak_cores"] == pytest.approx(0.7 * 8)
+    assert found["traces"][0]["peak_cores"] == pytest.approx(0.5 * 8)
+    assert found["service"] == "micro_batch"
+
+
+def test_rows_are_processed_in_batches_unless_it_is_said_otherwise(compare, tmp_path):
+    def found(*options: object) -> tuple[str, float, float]:
+        ran = json.loads(compare("generator:constant:duration_s=120", *QUICK, *options, "--json").out)
+        return ran["service"], ran["slo_latency_s"], ran["traces"][0]["peak_cores"]
+
+    assert found() == ("micro_batch", 20.0, pytest.approx(20.0))
+    assert found("--service", "tuple") == ("tuple", 5.0, pytest.approx(28.0))
+    operator = 'name = "mine"\n[[operator]]\nname = "x"\nservice_time_s = 0.01\n[hosts]\ncores = 2\nmax_hosts = 4\n'
+    (tmp_path / "app.toml").write_text(f'{operator}[simulator]\nservice = "tuple"\n')
+    assert found("-a", "app.toml") == ("tuple", 5.0, pytest.approx(0.7 * 8))
 
 
 @pytest.mark.parametrize(("options", "rows"), [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -26,7 +27,6 @@ from springtide.comparison.sweep import Load, Outcome, Sweep, World, attempt
 from springtide.comparison.tables import explanation, overall_table, trace_tables
 from springtide.config import build, read_application
 from springtide.errors import SpringtideError
-from springtide.model.allocation import Pool
 from springtide.model.protocols import AnyPolicy
 from springtide.plan.registry import make_policy, policies
 from springtide.sweeping.in_turn import run_in_turn
@@ -91,7 +91,7 @@ def _sweep(wishes: Wishes) -> Sweep:
     world = _world(wishes)
     return Sweep(
         loads=_loads(wishes, world),
-        policies=_policies(wishes, world.pool),
+        policies=_policies(wishes, world),
         world=world,
         late_cost=wishes.late_cost,
     )
@@ -138,22 +138,30 @@ def _world(wishes: Wishes) -> World:
     return dataclasses.replace(world, settings=settings)
 
 
-def _policies(wishes: Wishes, pool: Pool) -> dict[str, AnyPolicy]:
+def _policies(wishes: Wishes, world: World) -> dict[str, AnyPolicy]:
     names = list(policies()) if wishes.policies == _ALL else [name.strip() for name in wishes.policies.split(",")]
     if not all(names):
         raise SpringtideError(f"--policies {wishes.policies!r}: write names with commas between them, or {_ALL}")
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise SpringtideError(f"--policies {wishes.policies}: {twice} is given twice")
-    return {name: guarded(_policy(name, names, wishes, pool), wishes.guards) for name in names}
+    return {name: guarded(_policy(name, names, wishes, world), wishes.guards) for name in names}
 
 
-def _policy(name: str, names: list[str], wishes: Wishes, pool: Pool) -> AnyPolicy:
+def _policy(name: str, names: list[str], wishes: Wishes, world: World) -> AnyPolicy:
     parameters: dict[str, object] = dict(parameters_for(name, names, wishes.parameters))
     if name == _PROVISIONED and not parameters:
         # It keeps what it is given; compared with elastic ones, that is hosts for the peak.
-        parameters = {"hosts": pool.max_hosts, "replicas": pool.max_hosts * pool.host.cores}
+        parameters = {"hosts": world.pool.max_hosts, "replicas": _provisioned_replicas(world)}
     return make_policy(name, parameters)
+
+
+def _provisioned_replicas(world: World) -> int:
+    """One for every core; in batches, where each costs something, twice an operator's even part of the cores."""
+    cores = world.pool.max_hosts * world.pool.host.cores
+    if world.settings.service is ServiceModel.TUPLE:
+        return cores
+    return min(cores, math.ceil(2 * cores / len(world.application.operators)))
 
 
 def _loads(wishes: Wishes, world: World) -> tuple[Load, ...]:

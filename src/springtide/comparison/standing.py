@@ -79,6 +79,7 @@ class Comparison:
     """Everything that the command prints. Policies are ordered by their cost."""
 
     application: str
+    service: str
     slo_latency_s: float
     slo_percentile: float
     cores_per_host: int
@@ -104,6 +105,7 @@ def compared(sweep: Sweep, outcomes: Sequence[Outcome]) -> Comparison:
     world = sweep.world
     return Comparison(
         application=world.application.name,
+        service=world.settings.service.value,
         slo_latency_s=world.application.slo.latency_s,
         slo_percentile=world.application.slo.percentile,
         cores_per_host=world.pool.host.cores,

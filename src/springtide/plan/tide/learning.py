@@ -131,7 +131,7 @@ class TideMemory:
 
     @property
     def surge_cores(self) -> float:
-        """Work that may be on its way where much more has come than in the two intervals before: this one has not had all of it.
+        """Work that may be on its way where much more has come than in the two intervals before, of which this one has a part.
 
         What rose in the middle of an interval is seen half; hosts that are asked for an interval later come an interval later.
         """
