@@ -193,6 +193,7 @@ class SparkBackend:
     def stop(self) -> None:
         """Stop every query after the batch it is in; the application can be started again from its folder."""
         self._clock.stop()
+        self._fleet.end()
         self._deployment.stop()
         for leaving in self._leaving.values():
             if leaving.begun:  # it gets no more tasks, and nothing runs any more that could need it

@@ -7,7 +7,6 @@ gets no more tasks at once, and is let go when no query needs what it has shuffl
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -61,6 +60,7 @@ class Fleet:
         self._billed_core_s = 0.0
         self._losses = 0
         self._watcher: threading.Thread | None = None
+        self._ended = threading.Event()
 
     # --- what there is ------------------------------------------------------------------------------------------
 
@@ -157,19 +157,25 @@ class Fleet:
     def _watch(self) -> None:
         """Look for executors in a thread of its own while a host waits for one, so that each is got ready as soon as it is
         there: a batch that begins before gives tasks to it."""
-        if self._adopting or not self._wants() or (self._watcher is not None and self._watcher.is_alive()):
+        if (
+            self._adopting
+            or self._ended.is_set()
+            or not self._wants()
+            or (self._watcher is not None and self._watcher.is_alive())
+        ):
             return
         self._watcher = InheritableThread(target=self._look, name="executors", daemon=True)
         self._watcher.start()
 
     def _look(self) -> None:
-        try:
-            while self.wanting():
-                time.sleep(_LOOK_EVERY_S)
+        with suppress(Py4JError, AttributeError):  # the session has been stopped
+            while self.wanting() and not self._ended.wait(_LOOK_EVERY_S):
                 if executor_ids(self._context) - self._owner.keys():
                     self.refresh()
-        except Py4JError:  # the session is over
-            return
+
+    def end(self) -> None:
+        """Look for executors no more; those that are there stay."""
+        self._ended.set()
 
     def _assign(self, prepare: Callable[[Host], None], present: Mapping[str, Executor] | None = None) -> None:
         """Give the hosts that wait the executors that are new."""

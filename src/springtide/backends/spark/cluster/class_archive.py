@@ -23,6 +23,8 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from springtide.backends.spark.jvm.executors import executor_ids
+
 _LOG = logging.getLogger(__name__)
 _DUMP_WITHIN_S = 30.0
 _LENIENT = "-XX:+IgnoreUnrecognizedVMOptions -Xshare:auto -Xlog:disable -Xlog:all=error:stderr"
@@ -47,7 +49,7 @@ class ClassArchive:
 
     def write(self, spark: SparkSession) -> None:
         """Write the archive if there is none, from one of the session's executors. Without one, executors only start slower."""
-        if self.path.exists() or not self._jcmd:
+        if self.path.exists() or not self._jcmd or not _has_executors(spark):
             return
         partial_path = self.path.with_suffix(f".{os.getpid()}")
         try:
@@ -62,6 +64,12 @@ class ClassArchive:
             _LOG.debug("executors' classes were not archived: %s", error)
         finally:
             partial_path.unlink(missing_ok=True)
+
+
+def _has_executors(spark: SparkSession) -> bool:
+    """Whether a job would run: one in a session without executors waits for ever."""
+    context = spark.sparkContext
+    return context._jsc is not None and bool(executor_ids(context))
 
 
 def _dump(jcmd: str, path: str, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
