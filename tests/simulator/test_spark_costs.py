@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +31,11 @@ def costs(task_s: float, error: float, batches: float = 100.0) -> BatchCosts:
 def test_what_is_known_better_counts_more() -> None:
     assert combine_costs([costs(0.1, 0.01), costs(0.3, 0.1)]).task_overhead_s == pytest.approx(0.102, abs=0.001)
     assert combine_costs([costs(0.1, 0.05), costs(0.3, 0.05)]).task_overhead_s == pytest.approx(0.2)
+
+
+def test_what_is_not_known_at_all_counts_only_where_nothing_else_is() -> None:
+    assert combine_costs([costs(0.1, 0.01), costs(0.3, math.inf)]).task_overhead_s == pytest.approx(0.1)
+    assert combine_costs([costs(0.1, math.inf), costs(0.3, math.inf)]).task_overhead_s == pytest.approx(0.2)
 
 
 def test_an_operator_with_few_batches_does_not_count() -> None:

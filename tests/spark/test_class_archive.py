@@ -34,6 +34,11 @@ def test_an_archive_that_is_there_is_used(cache: Path) -> None:
     assert f"-XX:SharedArchiveFile={archive.path}" in archive.executor_options()
 
 
+def test_a_path_with_spaces_is_not_given_to_a_jvm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "two words"))
+    assert ClassArchive().executor_options() == ""
+
+
 def test_without_jcmd_nothing_is_recorded(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
     assert ClassArchive().executor_options() == ""

@@ -19,6 +19,7 @@ from springtide.model.batch import BatchCosts, Estimate
 
 LEAST_BATCHES = 20.0  # that an operator's costs rest on, to be used
 _LEAST_ERROR = 0.05  # of a value: what is known better than this counts as if it were not
+_MOST_ERROR_S = 1e6  # of what is not known at all
 _FILE = "spark_costs.toml"
 
 
@@ -61,5 +62,5 @@ def combine_costs(operators: Sequence[BatchCosts]) -> MicroBatch:
 
 def _mean(estimates: Sequence[Estimate]) -> float:
     """The mean, weighted by one over the squared error."""
-    weights = [1 / max(e.error, _LEAST_ERROR * e.value, 1e-6) ** 2 for e in estimates]
+    weights = [1 / min(max(e.error, _LEAST_ERROR * e.value, 1e-6), _MOST_ERROR_S) ** 2 for e in estimates]
     return sum(w * e.value for w, e in zip(weights, estimates, strict=True)) / sum(weights)

@@ -43,16 +43,20 @@ class ClassArchive:
 
     def executor_options(self) -> str:
         """Options of an executor's JVM: use the archive, or keep what is needed to write one."""
+        if any(letter.isspace() for letter in str(self.path)):  # options are told apart by spaces
+            return ""
         if self.path.exists():
             return f"-XX:SharedArchiveFile={self.path} {_LENIENT}"
         return f"-XX:+RecordDynamicDumpInfo {_LENIENT}" if self._jcmd else ""
 
     def write(self, spark: SparkSession) -> None:
         """Write the archive if there is none, from one of the session's executors. Without one, executors only start slower."""
-        if self.path.exists() or not self._jcmd or not _has_executors(spark):
+        if self.path.exists() or not self._jcmd or not self.executor_options():
             return
         partial_path = self.path.with_suffix(f".{os.getpid()}")
         try:
+            if not _has_executors(spark):
+                return
             self.path.parent.mkdir(parents=True, exist_ok=True)
             dumped = spark.range(1, numPartitions=1).mapInArrow(partial(_dump, self._jcmd, str(partial_path)), "said string")
             said = dumped.collect()[0]["said"]
