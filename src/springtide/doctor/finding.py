@@ -73,8 +73,9 @@ def has_problem(findings: Sequence[Finding]) -> bool:
 
 
 def first_line(error: BaseException) -> str:
-    """What an error says, in a line that can be read."""
-    lines = str(error).strip().splitlines()
+    """What an error says, in a line that can be read; what Java says, if the error only tells that Java raised one."""
+    raised = getattr(error, "java_exception", None)
+    lines = str(error if raised is None else raised.toString()).strip().splitlines()
     return textwrap.shorten(f"{type(error).__name__}: {lines[0] if lines else '(it says nothing)'}", 200, placeholder=" ...")
 
 

@@ -28,7 +28,7 @@ from springtide.backends.spark.jvm.scala import jvm_of
 from springtide.backends.spark.jvm.state_places import move, state_stores
 from springtide.backends.spark.jvm.status import Task, tasks_by_tag
 from springtide.backends.spark.jvm.tasks import arranged, place_of, shuffled_bytes
-from springtide.backends.spark.repartitioning import kept_partitions, repartition
+from springtide.backends.spark.repartitioning import kept_partitions, last_committed, repartition
 from springtide.backends.spark.warming import warm_up
 from springtide.doctor.finding import Finding, first_line, ok, problem, warning
 from springtide.errors import SpringtideError
@@ -97,7 +97,6 @@ class _Trial:
     scratch: Path
     _found: list[Finding] = field(default_factory=list)
     _said: dict[int, tuple[int, int]] = field(default_factory=dict)  # by key: rows and their sum
-    _batches: int = 0
     _query: StreamingQuery | None = None
     _started: threading.Event = field(default_factory=threading.Event)
 
@@ -135,17 +134,21 @@ class _Trial:
         self._query = query
         self._started.set()
         try:
-            _wait(lambda: self._batches >= BATCHES or not query.isActive, f"{BATCHES} batches are done")
+            # A batch that Spark has not committed yet keeps it from partitioning the state anew.
+            _wait(lambda: self._committed() >= BATCHES or not query.isActive, f"{BATCHES} batches are committed")
             if not query.isActive:
                 raise query.exception() or Unlike("the query has ended by itself")
         finally:
             query.stop()
 
+    def _committed(self) -> int:
+        """How many batches Spark has committed: it does so after `_batch` has returned."""
+        return last_committed(Folder(str(self.checkpoint))) + 1
+
     def _batch(self, df: DataFrame, batch_id: int) -> None:
         _wait(self._started.is_set, "the query has started")
         for row in self._batch_rows(df, batch_id):
             self._said[row["key"]] = (row["rows"], row["sum"])
-        self._batches = batch_id + 1
 
     def _batch_rows(self, df: DataFrame, batch_id: int) -> list[Row]:
         """The batch's rows, run as its turn wants it; as Spark would, if that fails."""

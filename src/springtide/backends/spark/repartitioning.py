@@ -18,7 +18,7 @@ _UNSTARTED = "springtide-unstarted.json"
 def note_unstarted(checkpoint: Folder, last_begun: int) -> None:
     """After a stop: note the batch that Spark has planned and that has not begun, if there is one."""
     planned = _last(checkpoint.folder("offsets"))
-    if planned > max(last_begun, _last(checkpoint.folder("commits"))):
+    if planned > max(last_begun, last_committed(checkpoint)):
         checkpoint.write_json(_UNSTARTED, {"batch": planned})
 
 
@@ -34,12 +34,17 @@ def kept_partitions(checkpoint: Folder) -> int | None:
 
     Partitions that are no longer used leave their folders behind, so these cannot be counted.
     """
-    committed = _last(checkpoint.folder("commits"))
+    committed = last_committed(checkpoint)
     planned = checkpoint.folder("offsets").read_text(str(committed)) if committed >= 0 else None
     if planned is None:
         return None
     settings = json.loads(planned.splitlines()[1])["conf"]  # a version, what the batch was planned with, the offsets
     return int(settings["spark.sql.shuffle.partitions"])
+
+
+def last_committed(checkpoint: Folder) -> int:
+    """The number of the last committed batch; -1 while there is none."""
+    return _last(checkpoint.folder("commits"))
 
 
 def _last(folder: Folder) -> int:
