@@ -50,6 +50,7 @@ _NEGLIGIBLE = 1e-3  # of the highest rate: ratios of less say nothing
 _ALIKE = 0.35  # how far apart two rates are alike, as a logarithm
 _UNLIKE = 0.01  # what a ratio seen at quite another rate counts
 _EVENT = 1.5  # a ratio that is larger than usual
+_EVENT_SPAN = 12  # intervals before and after the largest of an event that belong to it
 _LARGEST_CHANGE = 5.0  # that yesterday may foretell
 
 
@@ -221,13 +222,15 @@ class _Series:
         return found
 
     def _largest_event(self, source: int, near: int, ratios: FloatArray) -> NDArray[np.bool_]:
-        """Which ratios belong to the event with the largest of them: from one distance before it to one after it."""
+        """Which ratios belong to the event with the largest of them: from one distance before it to one after it, and some
+        intervals at least, because a burst may rise in steps."""
         seen_at = self._seen_at[source, near, : len(ratios)]
         came = np.where(seen_at > 0, ratios, 0.0)  # guesses are no events
         largest = int(came.argmax())
         if came[largest] <= _EVENT:
             return np.zeros(len(ratios), np.bool_)
-        found: NDArray[np.bool_] = (came > _EVENT) & (np.abs(seen_at - seen_at[largest]) <= self._distances[near])
+        span = max(_EVENT_SPAN, int(self._distances[near]))
+        found: NDArray[np.bool_] = (came > _EVENT) & (np.abs(seen_at - seen_at[largest]) <= span)
         return found
 
     def _learn(self, rates: FloatArray) -> None:
