@@ -17,6 +17,7 @@ import typer
 
 from springtide.applications.runs import RunFolder
 from springtide.applications.shipped import Checked
+from springtide.backends.spark.cluster.class_archive import ClassArchive
 from springtide.backends.spark.cluster.embedded import dynamic_allocation, session
 from springtide.backends.spark.controlled import Silent
 from springtide.backends.spark.fusion import fused, pool_of
@@ -188,6 +189,8 @@ def _announce(wishes: Wishes, live: LiveRun, what: Chosen, telling: Teller) -> N
     most = live.pool.max_hosts
     own = "one executor of this machine" if most == 1 else f"{most} executors of this machine"
     telling.say(f"Starting Spark on {wishes.master or own} ...")
+    if wishes.master is None and ClassArchive().missing:
+        telling.say("(20 s longer the first time on this machine: classes are archived, so that executors start faster.)")
 
 
 def _checked(spark: SparkSession, what: Chosen, result: LiveResult, telling: Teller) -> tuple[Checked, ...]:

@@ -6,6 +6,7 @@ gets no more tasks at once, and is let go when no query needs what it has shuffl
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -43,7 +44,9 @@ class Host:
 class Fleet:
     """All hosts, kept in step with the executors that Spark has. Safe to use from several threads.
 
-    `prepare` gets a new executor ready, in a thread of its own; the host runs when it is done.
+    `prepare` gets a new executor ready, in a thread of its own; the host runs when it is done. Executors that share the cores
+    of this machine are started as many at a time as there are cores: all at once would take longer for each, and keep the
+    batches that run from the cores.
     """
 
     def __init__(
@@ -52,6 +55,8 @@ class Fleet:
         self._context = context
         self._prepare = prepare
         self._adopting = adopting  # take executors as they come and go, and ask for none
+        local = str(context.master).startswith("local")
+        self._started_at_once = max(1, os.cpu_count() or 1) if local else None
         self._clock = clock
         self._lock = threading.RLock()
         self._hosts: dict[str, Host] = {}
@@ -117,8 +122,15 @@ class Fleet:
                 if name in self._hosts:
                     raise InvalidValue(f"host {name!r} is there already")
                 self._hosts[name] = Host(name)
-            request_total(self._context, len(self._hosts))
+            self._request()
             self._watch()
+
+    def _request(self) -> None:
+        """Ask for the executors of all hosts, or of as many as may start at once."""
+        total = len(self._hosts)
+        if self._started_at_once is not None:
+            total = min(total, sum(host.warm for host in self._hosts.values()) + self._started_at_once)
+        request_total(self._context, total)
 
     def release(self, names: Iterable[str]) -> None:
         """Give hosts no more tasks; `let_go` ends them."""
@@ -139,7 +151,7 @@ class Fleet:
             if host.executor is not None:
                 kill(self._context, [host.executor.id])
             else:
-                request_total(self._context, len(self._hosts))
+                self._request()
 
     def refresh(self) -> None:
         """Compare with what Spark has: executors that died, and new ones for the hosts that wait."""
@@ -208,6 +220,9 @@ class Fleet:
             with self._lock:
                 host.warm = host.executor is executor
                 host.awaited = host.awaited and not host.warm
+            with suppress(Py4JError, AttributeError), self._lock:  # the session has been stopped
+                if not self._ended.is_set():
+                    self._request()
 
         InheritableThread(target=prepare, name=f"warm-up-{host.name}", daemon=True).start()
 

@@ -2,8 +2,8 @@
 
 Most of an executor's first seconds is class loading. A JVM can map the classes of an earlier one into memory instead
 (class data sharing, JDK 13 and later): three executors at once on two cores are there and warm after 6 s instead of 9 s.
-The first session that ends normally writes the archive, which takes 3 s; those that follow use it. A JVM ignores an archive
-that another JVM or other jars have made.
+The first session on a machine is preceded by one that writes the archive, in a process of its own and some 20 s; all use it.
+A JVM ignores an archive that another JVM or other jars have made.
 """
 
 from __future__ import annotations
@@ -13,20 +13,28 @@ import logging
 import os
 import shutil
 import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 import pyspark
+import pyspark.sql.functions as F
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from springtide.backends.spark.jvm.executors import executor_ids
+from springtide.backends.spark.jvm.executors import executors
+from springtide.backends.spark.warming import warm_up
 
 _LOG = logging.getLogger(__name__)
 _DUMP_WITHIN_S = 30.0
+_EXECUTOR_WITHIN_S = 60.0
+_WRITTEN_WITHIN_S = 180.0
+_BATCHES = 3
 _LENIENT = "-XX:+IgnoreUnrecognizedVMOptions -Xshare:auto -Xlog:disable -Xlog:all=error:stderr"
 
 
@@ -49,16 +57,21 @@ class ClassArchive:
             return f"-XX:SharedArchiveFile={self.path} {_LENIENT}"
         return f"-XX:+RecordDynamicDumpInfo {_LENIENT}" if self._jcmd else ""
 
+    @property
+    def missing(self) -> bool:
+        """Whether there is none, and one can be written."""
+        return bool(self._jcmd) and bool(self.executor_options()) and not self.path.exists()
+
     def write(self, spark: SparkSession) -> None:
-        """Write the archive if there is none, from one of the session's executors. Without one, executors only start slower."""
-        if self.path.exists() or not self._jcmd or not self.executor_options():
-            return
+        """Let an executor of the session do what executors do, and write the archive of its classes. Without an archive,
+        executors only start slower."""
         partial_path = self.path.with_suffix(f".{os.getpid()}")
         try:
-            if not _has_executors(spark):
-                return
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            dumped = spark.range(1, numPartitions=1).mapInArrow(partial(_dump, self._jcmd, str(partial_path)), "said string")
+            _exercise(spark)
+            dumped = spark.range(1, numPartitions=1).mapInArrow(
+                partial(_dump, str(self._jcmd), str(partial_path)), "said string"
+            )
             said = dumped.collect()[0]["said"]
             if partial_path.exists():
                 partial_path.replace(self.path)
@@ -70,10 +83,41 @@ class ClassArchive:
             partial_path.unlink(missing_ok=True)
 
 
-def _has_executors(spark: SparkSession) -> bool:
-    """Whether a job would run: one in a session without executors waits for ever."""
+def write_archive_apart() -> None:
+    """Write the archive in a process of its own: nothing that happens there touches the session that starts afterwards."""
+    code = "from springtide.backends.spark.cluster.embedded import write_archive; write_archive()"
+    try:
+        subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=_WRITTEN_WITHIN_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        _LOG.debug("executors' classes were not archived: %s", error)
+
+
+def _exercise(spark: SparkSession) -> None:
+    """Run what gets an executor ready, and some batches with state."""
     context = spark.sparkContext
-    return context._jsc is not None and bool(executor_ids(context))
+    deadline = time.monotonic() + _EXECUTOR_WITHIN_S
+    while not (there := executors(context)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    for executor in there.values():
+        warm_up(spark, executor)
+    batches: list[int] = []
+
+    def save(df: DataFrame, batch_id: int) -> None:
+        df.write.format("noop").mode("overwrite").save()
+        batches.append(batch_id)
+
+    counts = (
+        spark.readStream.format("rate").option("rowsPerSecond", 10).load().groupBy((F.col("value") % 4).alias("key")).count()
+    )
+    with TemporaryDirectory(prefix="springtide-classes-", ignore_cleanup_errors=True) as folder:
+        writer = counts.writeStream.outputMode("update").option("checkpointLocation", folder).foreachBatch(save)
+        spark.conf.set("spark.sql.shuffle.partitions", "2")
+        query = writer.start()
+        try:
+            while len(batches) < _BATCHES and query.isActive and time.monotonic() < deadline:
+                time.sleep(0.1)
+        finally:
+            query.stop()
 
 
 def _dump(jcmd: str, path: str, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

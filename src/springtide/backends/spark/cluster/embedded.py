@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from springtide.backends.spark.cluster.class_archive import ClassArchive
+from springtide.backends.spark.cluster.class_archive import ClassArchive, write_archive_apart
 from springtide.backends.spark.jvm.driver import silence, without_local_checksums
 from springtide.backends.spark.scaling import Scaling
 from springtide.errors import SpringtideError
@@ -77,30 +77,49 @@ def session(
         raise SpringtideError("this process already has a Spark session: stop it first, or run the command on its own")
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     chosen = {**SETTINGS, "spark.executor.cores": str(cores), "spark.executor.memory": f"{memory_mb}m"}
-    archive = None
     if master is None:
         archive = ClassArchive()
+        if archive.missing:
+            write_archive_apart()
         master = f"local-cluster[{executors},{cores},{memory_mb + _OVERHEAD_MB}]"
-        chosen |= {
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
-            "spark.driver.memory": "1g",
-            "spark.ui.enabled": "false",
-            "spark.driver.extraJavaOptions": QUICK_JVM,
-            "spark.executor.extraJavaOptions": f"{QUICK_JVM} {archive.executor_options()}".rstrip(),
-        }
+        chosen |= _local(archive)
+    with _started(name, master, {**chosen, **(settings or {})}) as spark:
+        yield spark
+
+
+def write_archive() -> None:
+    """Write the archive of classes that executors of this machine start from, with a session of its own."""
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    archive = ClassArchive()
+    master = f"local-cluster[1,1,{600 + _OVERHEAD_MB}]"
+    with _started("springtide-classes", master, {**SETTINGS, "spark.executor.memory": "600m", **_local(archive)}) as spark:
+        archive.write(spark)
+
+
+@contextmanager
+def _started(name: str, master: str, settings: Mapping[str, str]) -> Iterator[SparkSession]:
     builder = SparkSession.builder.master(master).appName(name)
-    for key, value in {**chosen, **(settings or {})}.items():
+    for key, value in settings.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     silence(spark.sparkContext, _NOISY)
     without_local_checksums(spark.sparkContext)
     try:
         yield spark
-        if archive is not None:
-            archive.write(spark)
     finally:
         spark.stop()
+
+
+def _local(archive: ClassArchive) -> dict[str, str]:
+    """What executors of this machine need beside `SETTINGS`."""
+    return {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "1g",
+        "spark.ui.enabled": "false",
+        "spark.driver.extraJavaOptions": QUICK_JVM,
+        "spark.executor.extraJavaOptions": f"{QUICK_JVM} {archive.executor_options()}".rstrip(),
+    }
 
 
 _OVERHEAD_MB = 424
