@@ -39,7 +39,7 @@ jdk:
 	$(if $(shell java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | grep -E '^(1[7-9]|[2-9][0-9])$$'),, \
 	  $(error Springtide needs a JDK 17 or newer for Spark, and 'java -version' shows none: install one and put it on PATH))
 
-demo: jdk setup  ## a bursty stream on real Spark, watched while executors and shards move (3 minutes)
+demo: jdk setup  ## a bursty stream on real Spark, watched while executors and shards move (4 minutes)
 	@$(BIN)/springtide demo
 
 # Two processes or more: all tests on Spark share the session of one, the files of the others are dealt out (tests/conftest.py).
@@ -59,6 +59,7 @@ test-all: test test-slow ## all of it: studies, every policy live, long pages, n
 	@$(BIN)/springtide bench forecasts --check
 	@$(BIN)/springtide bench dashboard --check
 	@$(BIN)/springtide bench spark --check
+	@$(BIN)/springtide bench elasticity --check
 
 lint: $(CHECKS)  ## style, types and layers
 	@$(BIN)/ruff check src tests
@@ -66,12 +67,13 @@ lint: $(CHECKS)  ## style, types and layers
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: jdk setup ## how fast simulator, policies, forecasts and dashboard are on this machine, and what changes cost on live Spark (an hour)
+bench: jdk setup ## how fast simulator, policies, forecasts and dashboard are on this machine, and what changes cost and how hosts are sized on live Spark (90 minutes)
 	@$(BIN)/springtide bench simulator
 	@$(BIN)/springtide bench policies
 	@$(BIN)/springtide bench forecasts
 	@$(BIN)/springtide bench dashboard
 	@$(BIN)/springtide bench spark
+	@$(BIN)/springtide bench elasticity
 
 clean:           ## remove what make made
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

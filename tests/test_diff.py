@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from factories import allocation, application, operator
 from springtide.backends.simulator.backend import SimulatorBackend
-from springtide.backends.simulator.settings import ServiceModel, SimulatorSettings
-from springtide.execute.diff import actions
-from springtide.model.action import AddHosts, MoveShards, ReleaseHosts, SetReplicas
+from springtide.backends.simulator.settings import MicroBatch, ServiceModel, SimulatorSettings
+from springtide.execute.diff import actions, trigger_actions
+from springtide.model.action import AddHosts, MoveShards, ReleaseHosts, SetReplicas, SetTriggerInterval
 from springtide.model.allocation import Allocation, HostType, OperatorAllocation, Pool
 from springtide.model.application import Application, Grouping
 
@@ -158,3 +158,17 @@ def _renamed(plan: Allocation, names: Mapping[str, str]) -> Allocation:
         for name, of in plan.operators.items()
     }
     return Allocation(tuple(names.get(h, h) for h in plan.hosts), placed)
+
+
+def test_trigger_intervals_are_set_where_they_differ_and_within_the_users_bounds() -> None:
+    settings = SimulatorSettings(service=ServiceModel.MICRO_BATCH, interval_s=1.0, micro_batch=MicroBatch(trigger_s=2.0))
+    backend = SimulatorBackend(APPLICATION, AT_ONCE, settings, np.full((1, 4), 50.0))
+    backend.clock.advance_to(1.0)
+    seen = backend.observe()
+    assert trigger_actions(seen, {}) == ()
+    assert trigger_actions(seen, {"read": 0.5, "count": 5.0}) == (SetTriggerInterval("count", 5.0),)
+    backend.apply(trigger_actions(seen, {"count": 5.0}))
+    backend.clock.advance_to(2.0)
+    seen = backend.observe()
+    assert seen.operators["count"].trigger_s == 5.0
+    assert trigger_actions(seen, {}) == (SetTriggerInterval("count", 2.0),)

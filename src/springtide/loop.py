@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from springtide.analyze.demand import Flows, gains
 from springtide.analyze.outcome import compare
-from springtide.execute.diff import actions
+from springtide.execute.diff import actions, trigger_actions
 from springtide.model.allocation import Pool
 from springtide.model.application import Application
 from springtide.model.decision import Decision
@@ -89,7 +89,9 @@ class ControlLoop:
             view = seen(charge, observation, flows)
             if observation.warming:
                 decision = Decision(
-                    planned=observation.requested, reason="the first batches run: nothing has been measured yet"
+                    planned=observation.requested,
+                    reason="the first batches run: nothing has been measured yet",
+                    trigger_s=observation.trigger_s,
                 )
             else:
                 decision, memory = charge.policy.decide(view, memory)
@@ -99,7 +101,10 @@ class ControlLoop:
             if decision.planned is not observation.requested:
                 decision.planned.check(self.application)
 
-            wanted = actions(observation.requested, decision.planned)
+            wanted = (
+                *actions(observation.requested, decision.planned),
+                *trigger_actions(observation, decision.trigger_s),
+            )
             backend.apply(wanted)
             recorder.decision(observation, decision, wanted)
             previous = decision

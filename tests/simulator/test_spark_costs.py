@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from springtide.applications.simulated.pipeline import pipeline
 from springtide.backends.simulator.calibration import combine_costs, settings_for, spark_costs
 from springtide.backends.simulator.settings import MicroBatch, ServiceModel, SimulatorSettings
 from springtide.cli.calibrating import calibrate
@@ -17,6 +16,7 @@ from springtide.config import build
 from springtide.errors import SpringtideError
 from springtide.journal.writing import JournalWriter
 from springtide.model.allocation import HostType, Pool
+from springtide.model.application import SLO, Application, Operator
 from springtide.model.batch import BatchCosts, Estimate
 from springtide.plan.registry import make_policy
 from springtide.simulation import Simulation
@@ -53,16 +53,21 @@ def test_the_costs_that_come_with_springtide_name_their_origin() -> None:
 
 
 def test_a_simulation_is_calibrated_to_its_own_costs(tmp_path: Path) -> None:
-
+    """Of one operator: what tasks of several wait for each other cannot be told from the driver's time."""
     real = MicroBatch(overhead_s=0.3, stage_overhead_s=0.0, stages=1, task_overhead_s=0.1, shard_overhead_s=0.02)
     trace = day_cycle(0).cut(0.0, 7200.0)
     run = Simulation(
         trace=trace,
-        application=pipeline(trace.peak_rate_per_s, cores_at_peak=6.0, latency_s=15.0),
+        application=Application(
+            name="count",
+            operators=(Operator(name="count", service_time_s=6.0 / trace.peak_rate_per_s, shards=32),),
+            edges=(),
+            slo=SLO(latency_s=10.0),
+        ),
         pool=Pool(host=HostType(cores=2, start_s=30.0), max_hosts=8),
         settings=SimulatorSettings(service=ServiceModel.MICRO_BATCH, micro_batch=real, interval_s=10.0, initial_hosts=4),
-        policy=make_policy("local-thresholds", {}),
-        policy_name="local-thresholds",
+        policy=make_policy("hpa", {}),
+        policy_name="hpa",
     )
     path = tmp_path / "run.jsonl"
     with JournalWriter(path, run.record(datetime(2026, 1, 1, tzinfo=UTC))) as writer:

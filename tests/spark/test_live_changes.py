@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyspark.sql.functions as F
 import pytest
@@ -13,10 +15,11 @@ from live_world import Drained, Kept, Load, answer, change_to, running, wait_unt
 from pyspark.sql import DataFrame, SparkSession
 
 from springtide.backends.spark.application import Application
+from springtide.backends.spark.jvm.executors import executor_ids
 from springtide.backends.spark.resharding import reshard
 from springtide.backends.spark.scaling import Scaling
 from springtide.errors import InvalidValue, SpringtideError
-from springtide.model.action import AddHosts, MoveShards, SetReplicas
+from springtide.model.action import AddHosts, MoveShards, SetReplicas, SetTriggerInterval
 from springtide.model.allocation import Allocation, OperatorAllocation
 from springtide.model.observation import HostState, Observation
 
@@ -91,6 +94,47 @@ def check_measurements(observation: Observation) -> None:
     assert observation.core_s > 0
 
 
+def test_a_trigger_interval_takes_effect_without_a_restart(spark: SparkSession, tmp_path: Path) -> None:
+    load, kept = Load("generator:steps:levels=50,hold_s=900"), Kept()
+    started_s: list[float] = []
+    with running(spark, summing(load, kept), tmp_path / "app", hosts=1) as backend:
+        backend.told_of_batch = lambda _, record, __: started_s.append(record.started_s)
+        wait_until(backend, lambda _: len(started_s) > 3)
+        run_ids = [query.runId for query in spark.streams.active]
+
+        backend.apply([SetTriggerInterval("sum", 4.0)])
+        known = len(started_s) + 2
+        seen = wait_until(backend, lambda _: len(started_s) > known + 2)
+        assert seen.operators["sum"].trigger_s == 4.0
+        assert np.diff(started_s[known:]) == pytest.approx(4.0, abs=0.8)
+
+        backend.apply([SetTriggerInterval("sum", 0.0)])
+        known = len(started_s) + 2
+        wait_until(backend, lambda _: len(started_s) > known + 2)
+        assert max(np.diff(started_s[known:])) < 4.0
+        assert [query.runId for query in spark.streams.active] == run_ids
+
+
+@pytest.mark.slow
+def test_executors_of_one_machine_start_as_many_at_a_time_as_it_has_cores(spark: SparkSession, tmp_path: Path) -> None:
+    load = Load("generator:steps:levels=20,hold_s=900")
+    with running(spark, summing(load, Kept()), tmp_path / "app", hosts=1) as backend:
+        seen = wait_until(backend, lambda o: o.operators["sum"].processed_rows > 0)
+        backend.apply([AddHosts(("b", "c", "d"))])
+        most = 0
+
+        def all_run(seen: Observation) -> bool:
+            nonlocal most
+            states = [host.state for host in seen.hosts.values()]
+            there = len(executor_ids(spark.sparkContext))
+            most = max(most, there - states.count(HostState.RUNNING))
+            return states.count(HostState.RUNNING) == 4
+
+        seen = wait_until(backend, all_run)
+        assert set(seen.hosts) >= {"b", "c", "d"}
+        assert 1 <= most <= max(1, os.cpu_count() or 1)
+
+
 def test_what_cannot_be_done_is_refused_and_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
     load = Load("generator:steps:levels=10,hold_s=1")
     with running(spark, summing(load, Kept()), tmp_path / "app", hosts=2) as backend:
@@ -101,6 +145,7 @@ def test_what_cannot_be_done_is_refused_and_changes_nothing(spark: SparkSession,
             [MoveShards("sum", {99: 0})],
             [MoveShards("sum", {0: 7})],
             [SetReplicas("sum", ("nowhere",), before=1)],
+            [SetTriggerInterval("som", 1.0)],
         ):
             with pytest.raises(InvalidValue):
                 backend.apply(actions)

@@ -99,6 +99,24 @@ def spark(
         raise typer.Exit(1)
 
 
+@app.command("elasticity")
+def elasticity(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Each case once, and shorter: to try it out.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Exit with code 1 when a figure misses its bar.")] = False,
+    case: Annotated[
+        list[str] | None, typer.Option("--case", help="Only this case: steps, constant, prediction or pacing. May be repeated.")
+    ] = None,
+) -> None:
+    """Measure how tide sizes hosts on live Spark, and how well it predicts latency: on 1 to 4 executors, in half an hour."""
+    from springtide.benchmarks.elasticity.measuring import measure, table
+
+    report = measure(case or (), quick=quick, say=lambda text: typer.echo(text, err=True))
+    _print(report, as_json, table)
+    if check and not report.within_bars:
+        raise typer.Exit(1)
+
+
 @app.command("dashboard")
 def dashboard(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # Every row waits for 3 ms, as for a service, so that two cores are enough to show what four executors do.
 _APPLICATION = "micro-benchmark"
 _OPTIONS = (
-    "trace=generator:steps:levels=60/60/300/600/600/300/60/60/60,hold_s=16",
+    "trace=generator:steps:levels=60/60/150/300/450/600/450/300/150/60/60/60,hold_s=15",
     "waits=true",
     "cost_us_per_tuple=3000",
     "max_rows_per_batch=1200",

@@ -16,7 +16,7 @@ import typer
 
 from springtide.errors import SpringtideError, nearest
 from springtide.model.action import Action
-from springtide.model.change import change
+from springtide.model.change import change, describe_change
 from springtide.model.decision import Decision, Outcome
 from springtide.model.observation import Observation
 
@@ -84,7 +84,7 @@ class StructuredLog:
             interval=observation.index,
             time_s=observation.end_s,
             reason=decision.reason,
-            change=str(changed) if changed else None,
+            change=describe_change(changed, actions),
             why_not=[str(veto) for veto in decision.why_not],
             actions=[str(action) for action in actions],
         )

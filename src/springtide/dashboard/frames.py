@@ -83,6 +83,7 @@ def _operator(loads: Sequence[OperatorLoadRecord], placed: PlacementRecord | Non
         "utilisation": load.utilisation,
         "busy_share": load.busy_share,
         "costs": msgspec.to_builtins(load.costs),
+        "trigger_s": load.trigger_s,
         "latency_s": load.latency_s,
         "replica_hosts": [] if placed is None else list(placed.replica_hosts),
         "shard_hosts": hosts,

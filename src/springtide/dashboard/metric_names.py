@@ -132,6 +132,12 @@ OWN_OPERATOR_METRICS = (
         "batches that costs and skew rest on, the older ones counting less; while it is 0, they are assumptions",
         _OPERATOR,
     ),
+    Metric(
+        "springtide_operator_trigger_seconds",
+        "seconds",
+        "least time from the start of a batch to the start of the next; 0 if each starts as soon as the last has ended",
+        _OPERATOR,
+    ),
 )
 
 HOST_METRICS = (

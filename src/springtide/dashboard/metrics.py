@@ -178,6 +178,7 @@ def _sample_costs(load: OperatorLoadRecord, *, keyed: bool) -> Iterator[Sample]:
     yield Sample("springtide_operator_batch_skew_ratio", costs.skew.value, label)
     yield Sample("springtide_operator_batch_skew_error_ratio", costs.skew.error, label)
     yield Sample("springtide_operator_learned_batches", costs.batches, label)
+    yield Sample("springtide_operator_trigger_seconds", load.trigger_s, label)
 
 
 def _sample_host(host: HostLoadRecord) -> Iterator[Sample]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from springtide.errors import InvalidValue, nearest, require
 from springtide.model.action import MoveShards, SetReplicas
@@ -12,8 +12,7 @@ from springtide.model.allocation import OperatorAllocation
 def operator_after(action: SetReplicas | MoveShards, placed: Mapping[str, OperatorAllocation]) -> OperatorAllocation:
     """The operator's allocation after an action; `placed` holds every operator's allocation before it."""
     name = action.operator
-    if name not in placed:
-        raise InvalidValue(f"there is no operator {name!r}; {nearest(name, placed)}")
+    require_operator(name, placed)
     before = placed[name]
     if isinstance(action, MoveShards):
         routes = dict(enumerate(before.shard_replicas))
@@ -24,6 +23,12 @@ def operator_after(action: SetReplicas | MoveShards, placed: Mapping[str, Operat
     # Routes to replicas that go away are corrected by the MoveShards that follows; until then they lead to the first.
     kept = tuple(r if r < len(action.replica_hosts) else 0 for r in before.shard_replicas)
     return OperatorAllocation(action.replica_hosts, kept)
+
+
+def require_operator(name: str, known: Iterable[str]) -> None:
+    names = set(known)
+    if name not in names:
+        raise InvalidValue(f"there is no operator {name!r}; {nearest(name, names)}")
 
 
 def carry_out_so_far(requested: OperatorAllocation, before: OperatorAllocation, missing: Collection[str]) -> OperatorAllocation:

@@ -5,9 +5,12 @@ Hosts are added before anything is put on them, and released after everything ha
 
 from __future__ import annotations
 
-from springtide.model.action import Action, AddHosts, MoveShards, ReleaseHosts, SetReplicas
+from collections.abc import Mapping
+
+from springtide.model.action import Action, AddHosts, MoveShards, ReleaseHosts, SetReplicas, SetTriggerInterval
 from springtide.model.allocation import Allocation
 from springtide.model.change import change
+from springtide.model.observation import Observation
 
 
 def actions(requested: Allocation, planned: Allocation) -> tuple[Action, ...]:
@@ -25,4 +28,15 @@ def actions(requested: Allocation, planned: Allocation) -> tuple[Action, ...]:
             found.append(MoveShards(name, routes))
     if wanted.hosts_released:
         found.append(ReleaseHosts(wanted.hosts_released))
+    return tuple(found)
+
+
+def trigger_actions(observation: Observation, planned_s: Mapping[str, float]) -> tuple[SetTriggerInterval, ...]:
+    """What to ask a backend for so that batches start as often as planned, as far as their bounds allow."""
+    found = []
+    for name, seen in observation.operators.items():
+        least_s, most_s = seen.trigger_bounds_s
+        trigger_s = min(max(planned_s.get(name, 0.0), least_s), most_s)
+        if trigger_s != seen.trigger_s:
+            found.append(SetTriggerInterval(name, trigger_s))
     return tuple(found)

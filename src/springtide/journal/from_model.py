@@ -39,11 +39,11 @@ from springtide.journal.records import (
     SourceRowsRecord,
     WhyNotRecord,
 )
-from springtide.model.action import Action
+from springtide.model.action import Action, SetTriggerInterval
 from springtide.model.allocation import Allocation, Pool
 from springtide.model.application import Application, Edge, Operator
 from springtide.model.batch import BatchCosts, Estimate
-from springtide.model.change import change
+from springtide.model.change import change, describe_change
 from springtide.model.decision import Decision, Expectation, Outcome
 from springtide.model.observation import FloatArray, HostObservation, Latency, Observation, OperatorObservation, ShardLoads
 from springtide.model.protocols import Forecast
@@ -125,12 +125,13 @@ def allocation_record(allocation: Allocation) -> AllocationRecord:
 def decision_record(observation: Observation, decision: Decision, actions: Sequence[Action]) -> DecisionRecord:
     """What the decision changes is what it plans beside what had been requested already."""
     changed = change(observation.requested, decision.planned)
+    triggered = [action.operator for action in actions if isinstance(action, SetTriggerInterval)]
     return DecisionRecord(
         time_s=float(observation.end_s),
         interval=int(observation.index),
         reason=decision.reason,
-        change=str(changed) if changed else None,
-        changed_operators=changed.operators,
+        change=describe_change(changed, actions),
+        changed_operators=tuple(dict.fromkeys([*changed.operators, *triggered])),
         expected=_expectation_record(decision.expected),
         why_not=tuple(WhyNotRecord(who=w.who, what=w.what, why=w.why) for w in decision.why_not),
         actions=tuple(str(action) for action in actions),
@@ -216,6 +217,7 @@ def _operator_load(operator: OperatorObservation, replicas: int, with_shards: bo
         utilisation=_measure(operator.utilisation),
         latency_s=_measure(operator.latency_s),
         busy_share=_measure(operator.busy_share),
+        trigger_s=None if operator.costs is None else _measure(operator.trigger_s),
         costs=None if operator.costs is None else _costs_record(operator.costs),
         shards=_shards_record(operator.shards) if with_shards else None,
     )

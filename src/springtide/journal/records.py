@@ -133,8 +133,8 @@ class BatchCostsRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OperatorLoadRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One operator over one interval; `shards` is null unless the journal was asked for that detail, `costs` where rows are
-    processed one by one."""
+    """One operator over one interval; `shards` is null unless the journal was asked for that detail, `costs` and `trigger_s`
+    where rows are processed one by one. `trigger_s` is the least time from the start of a batch to the start of the next."""
 
     name: str
     replicas: int
@@ -148,6 +148,7 @@ class OperatorLoadRecord(msgspec.Struct, frozen=True, kw_only=True):
     utilisation: Measure
     latency_s: Measure
     busy_share: Measure = None
+    trigger_s: Measure = None
     costs: BatchCostsRecord | None = None
     shards: ShardsRecord | None = None
 

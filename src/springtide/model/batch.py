@@ -56,6 +56,15 @@ class BatchCosts:
         work_s = self.fixed_s(tasks=tasks, shards=shards) + self.row_s.value * rows
         return self.driver_s.value + self.skew.value * work_s / slots
 
+    def rows_within(self, duration_s: float, *, tasks: float, shards: float, slots: float) -> float:
+        """The rows of a batch that takes so long, or longer if it would not be worth its fixed costs: rows take three
+        fifths of it at least. Infinite where rows cost nothing."""
+        if self.row_s.value <= 0:
+            return math.inf
+        empty_s = self.duration_s(rows=0.0, tasks=tasks, shards=shards, slots=slots)
+        for_rows_s = max(duration_s - empty_s, 1.5 * empty_s)
+        return for_rows_s * slots / (self.skew.value * self.row_s.value)
+
 
 def longest_batches_s(application: Application) -> dict[str, float]:
     """The longest batch of each operator with which the objective is kept.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import ne
 
+from springtide.model.action import Action, SetTriggerInterval
 from springtide.model.allocation import Allocation, OperatorAllocation
 
 
@@ -67,6 +69,13 @@ def change(before: Allocation, after: Allocation) -> Change:
         moved_shards=moved,
         operators=tuple(differing),
     )
+
+
+def describe_change(changed: Change, actions: Iterable[Action]) -> str | None:
+    """All that a decision changes: the allocation, and how often batches start; None if nothing."""
+    parts = [str(changed)] if changed else []
+    parts += [str(action) for action in actions if isinstance(action, SetTriggerInterval)]
+    return "; ".join(parts) or None
 
 
 def moved_units(old: OperatorAllocation, new: OperatorAllocation) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -42,12 +43,17 @@ class WhyNot:
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """A decision without a reason cannot be built. `foreseen` is the forecast it was made by, if there was one."""
+    """A decision without a reason cannot be built. `foreseen` is the forecast it was made by, if there was one.
+
+    `trigger_s` is how often batches of an operator start at most, in seconds; those of an operator that is not named follow one
+    another at once.
+    """
 
     planned: Allocation
     reason: str
     expected: Expectation = Expectation()
     why_not: tuple[WhyNot, ...] = ()
+    trigger_s: Mapping[str, float] = field(default_factory=dict)
     foreseen: Forecast | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -6,6 +6,7 @@ Rates are per second, times in seconds, sizes in bytes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -64,7 +65,9 @@ class OperatorObservation:
     `service_time_s` is the core time of one row more. `utilisation` is what its replicas did, as a share of what they can do
     within the objective; `busy_share` is the share of time in which they were busy, which is high at any load where batches
     follow one another at once. `latency_s` is the mean age of rows as they left it, `backlog_s` how long its replicas need for
-    the waiting rows if no more come. `costs` are those of its batches, None where rows are processed one by one.
+    the waiting rows if no more come. `costs` are those of its batches, None where rows are processed one by one. `trigger_s` is
+    the trigger interval in force: batches start no more often, and each as soon as the last has ended if it is 0. It stays
+    within `trigger_bounds_s`, the lower of which is the user's own.
     """
 
     name: str
@@ -81,6 +84,8 @@ class OperatorObservation:
     replica_utilisation: FloatArray
     shards: ShardLoads
     costs: BatchCosts | None = None
+    trigger_s: float = 0.0
+    trigger_bounds_s: tuple[float, float] = (0.0, math.inf)
 
     def __post_init__(self) -> None:
         if self.replica_utilisation.flags.writeable:
@@ -144,6 +149,11 @@ class Observation:
     def in_batches(self) -> bool:
         """Whether rows are processed in batches, and not one by one."""
         return any(operator.costs is not None for operator in self.operators.values())
+
+    @cached_property
+    def trigger_s(self) -> dict[str, float]:
+        """The trigger interval in force, of operators that have one."""
+        return {name: seen.trigger_s for name, seen in self.operators.items() if seen.trigger_s > 0}
 
     @cached_property
     def offered_rows(self) -> float:

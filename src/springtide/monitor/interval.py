@@ -7,6 +7,7 @@ thousand of them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,13 +21,22 @@ from springtide.monitor.capacity import OperatorBatches
 _LEAST_SERVICE_TIME_S = 1e-9  # what is divided by
 
 
+@dataclass(frozen=True, slots=True)
+class TriggerInterval:
+    """How often batches start at most, and between what it can be set."""
+
+    seconds: float = 0.0
+    bounds_s: tuple[float, float] = (0.0, math.inf)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class IntervalCounts:
     """All operators' counters over one interval, in the order of `names`.
 
     `age_s` sums, over the rows that left an operator, how old each was; `service_time_s` is the core time of one row more.
     Operator i's replicas are `replica_first[i]` to `replica_after[i]` in `replica_busy_s`. `batches` has one element for each
-    operator where rows are processed in batches, and none where they are processed one by one.
+    operator where rows are processed in batches, and none where they are processed one by one; `triggers` likewise has the
+    trigger interval of each that is in force.
     """
 
     names: Sequence[str]
@@ -42,6 +52,7 @@ class IntervalCounts:
     shards: Sequence[ShardLoads]
     service_time_s: FloatArray
     batches: Sequence[OperatorBatches] = ()
+    triggers: Sequence[TriggerInterval] = ()
 
 
 def operator_observations(counts: IntervalCounts, interval_s: float) -> dict[str, OperatorObservation]:
@@ -73,6 +84,7 @@ def operator_observations(counts: IntervalCounts, interval_s: float) -> dict[str
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)
     ranges = zip(counts.replica_first.tolist(), counts.replica_after.tolist(), strict=True)
     costs: Sequence[BatchCosts | None] = [its.costs for its in counts.batches] or [None] * len(counts.names)
+    triggers = counts.triggers or [TriggerInterval()] * len(counts.names)
     return {
         name: OperatorObservation(
             name=name,
@@ -80,8 +92,12 @@ def operator_observations(counts: IntervalCounts, interval_s: float) -> dict[str
             replica_utilisation=replica_utilisation[first:after],
             shards=shards,
             costs=cost,
+            trigger_s=trigger.seconds,
+            trigger_bounds_s=trigger.bounds_s,
         )
-        for name, row, (first, after), shards, cost in zip(counts.names, rows, ranges, counts.shards, costs, strict=True)
+        for name, row, (first, after), shards, cost, trigger in zip(
+            counts.names, rows, ranges, counts.shards, costs, triggers, strict=True
+        )
     }
 
 

@@ -36,6 +36,7 @@ def steered(view: View, decision: Decision, steering: Steering) -> Decision:
 
 def _paused(view: View, decision: Decision) -> Decision:
     wanted = change(view.requested, decision.planned)
+    decision = replace(decision, trigger_s=view.observation.trigger_s)
     return decision.refused(view.requested, WhyNot(WHO, str(wanted), "paused by hand")) if wanted else decision
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from springtide.model.action import Action
+from springtide.model.action import Action, SetTriggerInterval
 from springtide.model.decision import Decision, Outcome
 from springtide.model.observation import Latency, Observation
 
@@ -172,7 +172,8 @@ class RunTotals:
         )
 
     def decision(self, observation: Observation, decision: Decision, actions: Sequence[Action]) -> None:  # noqa: ARG002
-        self._totals["changes"] += bool(actions)
+        # How often batches start changes without moving anything: it is no reconfiguration.
+        self._totals["changes"] += any(not isinstance(action, SetTriggerInterval) for action in actions)
         self._totals["vetoes"] += len(decision.why_not)
 
     def outcome(self, outcome: Outcome, time_s: float) -> None:

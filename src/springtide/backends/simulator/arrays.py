@@ -37,7 +37,7 @@ OPERATOR = _fields(
     " batch_active batch_usual batch_replicas"
     " batch_head batch_head_to",  # the micro-batch it is in, from head/done to head_to/done_to
     floats="service_s beyond_step_s queue_rows paused_until_s backlog emitted_rows emitted_ready_s"
-    " batch_start_s batch_end_s batch_committed_s batch_done batch_done_to batch_next_s"
+    " batch_start_s batch_end_s batch_committed_s batch_done batch_done_to batch_next_s batch_trigger_s batch_max_rows"
     " offered processed dropped_full dropped_late age_s",  # counted since the last observation
 )
 EDGE = _fields(ints="upstream", floats="selectivity delay_s")  # upstream: an operator's index, or -1 - a source's
@@ -59,7 +59,7 @@ SLOT = _fields(ints="stamp touched", floats="rows moment leaving low high")
 TOTALS = _fields(ints="stamp touched emitted", floats="latency_s latency_max_s late_rows")
 WORLD = _fields(
     ints="exponential micro_batch",
-    floats="step_s interval_s timeout_s slo_s batch_fixed_s batch_task_s batch_shard_s batch_trigger_s batch_max_rows",
+    floats="step_s interval_s timeout_s slo_s batch_fixed_s batch_task_s batch_shard_s",
 )
 
 COUNTED = {

@@ -29,8 +29,8 @@ from springtide.backends.simulator.settings import (
 )
 from springtide.backends.simulator.traffic import Traffic
 from springtide.errors import require
-from springtide.execute.carrying_out import carry_out_so_far, operator_after
-from springtide.model.action import Action, AddHosts, MoveShards, ReleaseHosts, SetReplicas
+from springtide.execute.carrying_out import carry_out_so_far, operator_after, require_operator
+from springtide.model.action import Action, AddHosts, MoveShards, ReleaseHosts, SetReplicas, SetTriggerInterval
 from springtide.model.allocation import Allocation, OperatorAllocation, Pool, new_host_names, spread
 from springtide.model.application import Application, Grouping
 from springtide.model.change import moved_units
@@ -79,8 +79,17 @@ class SimulatorBackend:
         )
         self._application, self._pool, self._settings = application, pool, settings
         self._index = {o.name: i for i, o in enumerate(application.operators)}
+        self._reading = [
+            (i, o.name)
+            for i, o in enumerate(application.operators)
+            if not any(e.upstream in self._index for e in application.inputs(o.name))
+        ]
         self._load_balanced = [(i, o.name) for i, o in enumerate(application.operators) if o.grouping is Grouping.LOAD_BALANCED]
-        self._meter = Meter(application, in_batches=settings.service is ServiceModel.MICRO_BATCH)
+        self._meter = Meter(
+            application,
+            in_batches=settings.service is ServiceModel.MICRO_BATCH,
+            least_trigger_s=settings.micro_batch.trigger_s,
+        )
         self._rows = _draw(rows_per_step, settings.arrivals, np.random.default_rng([seed, 0]))
         self._let_in = self._rows if intake is None else np.zeros_like(self._rows)
         self._engine = Engine(application, settings, self._let_in, seed, pool.max_hosts)
@@ -283,11 +292,16 @@ class SimulatorBackend:
         for action in actions:
             if isinstance(action, SetReplicas | MoveShards):
                 pending[action.operator] = operator_after(action, {**self._observed.operators, **pending})
+            if isinstance(action, SetTriggerInterval):
+                require_operator(action.operator, self._index)
         self._check(new, self._releasing | leaving, pending)
         self._releasing |= leaving
         self._pending = pending
         self._add_hosts(new, self._clock.now_s())
         self._carry_out_pending(self._clock.now_s())
+        for action in actions:
+            if isinstance(action, SetTriggerInterval):
+                self._engine.set_trigger(self._index[action.operator], action.trigger_s)
 
     def _check(self, new: tuple[str, ...], leaving: set[str], pending: dict[str, OperatorAllocation]) -> None:
         """Refuse what the pool or the application does not allow; hosts on their way out make room for new ones."""
@@ -313,7 +327,17 @@ class SimulatorBackend:
             self._install(name, now, now_s)
         self._requested = self._with_pending()
         self._release_idle_hosts(now_s)
+        self._limit_batches()
         self._moved = True
+
+    def _limit_batches(self) -> None:
+        """Keep batches short while hosts are on their way, as the live backend does: they are used by the next batch only."""
+        slots = max(1, len(self._fleet.running())) * self._pool.host.cores
+        for i, name in self._reading:
+            rows = self._settings.micro_batch.max_rows
+            if name in self._pending:
+                rows = min(rows, self._meter.allowed_rows(i, self._observed.operators[name].replicas, slots))
+            self._engine.limit_rows(i, rows)
 
     def _with_pending(self) -> Allocation:
         operators = {**self._observed.operators, **self._pending}

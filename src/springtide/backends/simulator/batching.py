@@ -68,9 +68,9 @@ def _start_batch(sim, step, start, i):  # type: ignore[no-untyped-def]
         limit = _arrived(sim, i, newest, step, start) if head_to == newest else 1.0
         whole = sim.records[i, head_to & (records - 1)].rows
         part = max(0.0, limit - done_to)
-        if rows + whole * part > world.batch_max_rows:
-            done_to += (world.batch_max_rows - rows) / whole
-            rows = world.batch_max_rows
+        if rows + whole * part > op.batch_max_rows:
+            done_to += (op.batch_max_rows - rows) / whole
+            rows = op.batch_max_rows
             break
         rows += whole * part
         if limit < 1.0:
@@ -86,7 +86,7 @@ def _start_batch(sim, step, start, i):  # type: ignore[no-untyped-def]
     op.batch_head_to, op.batch_done_to = head_to, done_to
     op.batch_start_s = start
     op.batch_end_s = start + _batch_duration(sim, i)
-    op.batch_next_s = max(op.batch_end_s, start + world.batch_trigger_s)
+    op.batch_next_s = max(op.batch_end_s, start + op.batch_trigger_s)
     for lane in range(op.lane_first, op.lane_after):
         lanes[lane].head = head_to
         lanes[lane].done = done_to
@@ -242,8 +242,33 @@ def _learn_from_batch(sim, i):  # type: ignore[no-untyped-def]
     sums.batches += 1.0
     sums.driver_s += driver
     sums.driver_square += driver * driver
-    sums.busiest_s += slowest
+    sums.busiest_s += _busiest_slot_s(sim, i)
     sums.mean_s += work / max(1.0, cores)
+
+
+@compiled
+def _busiest_slot_s(sim, i):  # type: ignore[no-untyped-def]
+    """How long the tasks of the batch that ends run where they run longest: what they wait for others is not their time."""
+    replicas, hosts = sim.replicas, sim.hosts
+    op = sim.operators[i]
+    first, after = op.replica_first, op.replica_first + op.batch_replicas
+    busiest = 0.0
+    for r in range(first, after):
+        host = replicas[r].batch_host
+        if host >= 0:
+            hosts[host].batch_tasks = 0.0
+            hosts[host].batch_work_s = 0.0
+    for r in range(first, after):
+        host = replicas[r].batch_host
+        if host >= 0:
+            hosts[host].batch_tasks += 1.0
+            hosts[host].batch_work_s += replicas[r].batch_work_s
+    for r in range(first, after):
+        host = replicas[r].batch_host
+        busiest = max(busiest, replicas[r].batch_work_s)
+        if host >= 0 and hosts[host].cores > 0:
+            busiest = max(busiest, hosts[host].batch_work_s / min(hosts[host].cores, hosts[host].batch_tasks))
+    return busiest
 
 
 @compiled

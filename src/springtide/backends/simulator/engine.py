@@ -195,6 +195,17 @@ class Engine:
             of["batch_end_s"] += from_s - of["batch_start_s"]
             of["batch_start_s"] = from_s
 
+    def set_trigger(self, operator: int, trigger_s: float) -> None:
+        """Let batches start every so many seconds at most, the next one already."""
+        of = self._sim.operators[operator : operator + 1]
+        of["batch_trigger_s"] = trigger_s
+        if of["batch_end_s"][0] > 0:  # there has been one
+            of["batch_next_s"] = max(of["batch_end_s"][0], of["batch_start_s"][0] + trigger_s)
+
+    def limit_rows(self, operator: int, rows: float) -> None:
+        """Let the next batches take at most so many rows."""
+        self._sim.operators["batch_max_rows"][operator] = rows
+
     def batch_end_s(self, operator: int) -> float:
         """When the micro-batch that an operator is in ends; 0 without one."""
         of = self._sim.operators[operator]

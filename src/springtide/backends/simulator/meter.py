@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,7 +13,7 @@ from springtide.model.batch import longest_batches_s
 from springtide.model.observation import ShardLoads
 from springtide.monitor.batch_costs import BatchMoments, LearnedCosts
 from springtide.monitor.capacity import OperatorBatches, count_rows_due
-from springtide.monitor.interval import IntervalCounts
+from springtide.monitor.interval import IntervalCounts, TriggerInterval
 from springtide.monitor.moments import Moments
 
 
@@ -22,9 +23,10 @@ class Meter:
     Where rows are processed in batches it learns what those cost, as the live backend does: from the batches.
     """
 
-    def __init__(self, application: Application, *, in_batches: bool) -> None:
+    def __init__(self, application: Application, *, in_batches: bool, least_trigger_s: float) -> None:
         self._operators = application.operators
         self._learned = [LearnedCosts.begin(o.service_time_s) for o in application.operators] if in_batches else []
+        self._trigger_bounds_s = (least_trigger_s, math.inf)
         self._longest_s = longest_batches_s(application)
         self._latency_s = application.slo.latency_s
         self._names = [o.name for o in application.operators]
@@ -86,7 +88,16 @@ class Meter:
             shards=shards,
             service_time_s=service_time_s,
             batches=batches,
+            triggers=[TriggerInterval(s, self._trigger_bounds_s) for s in operators["batch_trigger_s"].tolist()],
         )
+
+    def allowed_rows(self, i: int, replicas: int, slots: float) -> float:
+        """The rows of a batch that is as long as the objective allows; infinite while nothing is known of batches."""
+        operator = self._operators[i]
+        if not self._learned or self._learned[i].batches <= 0:
+            return math.inf
+        shards = operator.shards if operator.keyed else 0
+        return self._learned[i].costs.rows_within(self._longest_s[operator.name], tasks=replicas, shards=shards, slots=slots)
 
     def _batches(self, i: int, known: LearnedCosts, state: Simulation, lane_rows: Floats, interval_s: float) -> OperatorBatches:
         operator, of = self._operators[i], state.operators[i]

@@ -23,7 +23,7 @@ FIRST_RECORDS, FIRST_ENTRIES, FIRST_EMITTED = 32, 64, 256
 
 def new_simulation(application: Application, settings: SimulatorSettings, steps: int, host_slots: int) -> Simulation:
     """The state before the first step: nothing placed, nothing waiting."""
-    operators = _new_operators(application)
+    operators = _new_operators(application, settings)
     operators["beyond_step_s"] = [_service_beyond_step_s(o, application, settings) for o in application.operators]
     edges = _new_edges(application)
     lanes = np.zeros(int(operators["lane_after"][-1]), arrays.LANE)
@@ -59,7 +59,7 @@ def lanes_of(operator: Operator) -> int:
     return 1 if operator.grouping is Grouping.SHARED else operator.replica_limit
 
 
-def _new_operators(application: Application) -> Records:
+def _new_operators(application: Application, settings: SimulatorSettings) -> Records:
     described = application.operators
     operators = np.zeros(len(described), arrays.OPERATOR)
     lengths = {
@@ -76,6 +76,8 @@ def _new_operators(application: Application) -> Records:
     operators["sink"] = [not application.outputs(o.name) for o in described]
     operators["service_s"] = [o.service_time_s for o in described]
     operators["queue_rows"] = [o.queue_rows for o in described]
+    operators["batch_trigger_s"] = settings.micro_batch.trigger_s
+    operators["batch_max_rows"] = settings.micro_batch.max_rows
     return operators
 
 
@@ -119,8 +121,6 @@ def _new_world(application: Application, settings: SimulatorSettings) -> Records
     world["batch_fixed_s"] = settings.micro_batch.fixed_s
     world["batch_task_s"] = settings.micro_batch.task_overhead_s
     world["batch_shard_s"] = settings.micro_batch.shard_overhead_s
-    world["batch_trigger_s"] = settings.micro_batch.trigger_s
-    world["batch_max_rows"] = settings.micro_batch.max_rows
     return world
 
 

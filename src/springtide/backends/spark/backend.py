@@ -28,15 +28,15 @@ from springtide.backends.spark.query import BatchRecord, OperatorQuery
 from springtide.backends.spark.scaling import Scaling
 from springtide.backends.spark.warming import warm_up
 from springtide.errors import require
-from springtide.execute.carrying_out import operator_after
-from springtide.model.action import Action, AddHosts, MoveShards, ReleaseHosts, SetReplicas
+from springtide.execute.carrying_out import operator_after, require_operator
+from springtide.model.action import Action, AddHosts, MoveShards, ReleaseHosts, SetReplicas, SetTriggerInterval
 from springtide.model.allocation import Allocation, OperatorAllocation, Pool, new_host_names, spread
 from springtide.model.application import Application as ApplicationModel
 from springtide.model.batch import longest_batches_s
 from springtide.model.change import moved_units
 from springtide.model.observation import HostObservation, Latency, Observation, OperatorObservation
 from springtide.monitor.capacity import OperatorBatches, count_rows_due, measure_host_utilisation
-from springtide.monitor.interval import IntervalCounts, operator_observations
+from springtide.monitor.interval import IntervalCounts, TriggerInterval, operator_observations
 from springtide.monitor.latency_histogram import LatencyCounts, bin_of, no_latency, summarise
 
 
@@ -227,6 +227,9 @@ class SparkBackend:
             if placed != self._requested.operators[name]:
                 self._count(self._requested.operators[name], placed)
                 self._queries[name].request(placed)
+        for action in actions:
+            if isinstance(action, SetTriggerInterval):
+                self._queries[action.operator].pacing.set(action.trigger_s)
         self._requested = planned
         for action in actions:
             if isinstance(action, ReleaseHosts):
@@ -246,6 +249,8 @@ class SparkBackend:
                     hosts = [h for h in hosts if h not in names]
                 case SetReplicas() | MoveShards():
                     operators[action.operator] = operator_after(action, operators)
+                case SetTriggerInterval():
+                    require_operator(action.operator, operators)
         return Allocation(tuple(hosts), operators)
 
     def _count(self, old: OperatorAllocation, new: OperatorAllocation) -> None:
@@ -376,6 +381,7 @@ class SparkBackend:
             replica_after=after,
             shards=[self._meters[n].loads(counts[n], waiting[n]) for n in names],
             batches=list(batches.values()),
+            triggers=[TriggerInterval(self._queries[n].pacing.trigger_s, self._queries[n].pacing.bounds_s) for n in names],
         )
         self._batches = batches
         return operator_observations(columns, interval_s), source_rows

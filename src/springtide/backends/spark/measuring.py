@@ -151,13 +151,10 @@ class OperatorMeter:
 
     def allowed_rows(self, slots: int) -> float:
         """The rows of a batch that is as long as the objective allows; infinite while nothing is known of batches."""
-        costs, tasks = self._learned.costs, self._replicas
-        if not self.is_warm or costs.row_s.value <= 0:
+        if not self.is_warm:
             return math.inf
         shards = self._operator.shards if self._operator.keyed else 0
-        empty_s = costs.duration_s(rows=0.0, tasks=tasks, shards=shards, slots=max(1, slots))
-        left_s = max(self._longest_batch_s - empty_s, self._longest_batch_s / 2)
-        return left_s * max(1, slots) / (costs.skew.value * costs.row_s.value)
+        return self._learned.costs.rows_within(self._longest_batch_s, tasks=self._replicas, shards=shards, slots=max(1, slots))
 
     def batches(self, counts: OperatorCounts, load: float) -> OperatorBatches:
         """What batches cost, and what each replica of the last one had to do in the interval, of so many rows."""

@@ -44,11 +44,13 @@ from springtide.backends.spark.jvm.running import (
     read_limits,
     source_offsets,
     state_root,
+    trigger_interval_s,
 )
 from springtide.backends.spark.jvm.scala import JavaObject
 from springtide.backends.spark.jvm.state_places import StateStores, move, state_stores
 from springtide.backends.spark.jvm.tasks import partition_count, shuffled_bytes
 from springtide.backends.spark.offsets import batch_offsets, edge_entries
+from springtide.backends.spark.pacing import Pacing
 from springtide.backends.spark.placing import placed, spread_out
 from springtide.backends.spark.repartitioning import note_unstarted
 from springtide.backends.spark.routing import BatchRouting, balanced_shares, batch_routing, in_force, uneven
@@ -163,6 +165,7 @@ class OperatorQuery:
         self._limited_to: int | None = None
         self._can_limit = True
         self._query: StreamingQuery | None = None
+        self.pacing = Pacing(wiring.trigger_s)
         self.failure: str | None = None
 
     # --- life ---------------------------------------------------------------------------------------------------
@@ -192,6 +195,10 @@ class OperatorQuery:
         with _shuffle_partitions(self._spark, self.partitions):
             self._query = writer.start()
         self._await_sources()
+        self.pacing.begin()
+        if self.wiring.writer is not None:
+            interval_s = trigger_interval_s(self._query)
+            self.pacing.limit_to(interval_s or 0.0, 0.0 if interval_s is None else math.inf)
 
     def _await_sources(self) -> None:
         """Each source starts a Python process, and Spark gives up on one after 10 s: they are started one after the other."""
@@ -225,6 +232,7 @@ class OperatorQuery:
     def stop(self) -> None:
         """Stop between two batches: the batch that runs is finished first."""
         self._stopping = True
+        self.pacing.end()
         with self._batch:
             if self._query is not None:
                 self._await_commit()
@@ -337,7 +345,7 @@ class OperatorQuery:
 
         Planning a batch takes long on a busy machine, so the time alone does not tell: Spark does.
         """
-        if self._query is None or self._now is not None or now_s - self._over_s - self.wiring.trigger_s <= for_s:
+        if self._query is None or self._now is not None or now_s - self._over_s - self.pacing.trigger_s <= for_s:
             return False
         return not self._query.status["isDataAvailable"]
 
@@ -364,6 +372,8 @@ class OperatorQuery:
     # --- one batch ----------------------------------------------------------------------------------------------
 
     def _run(self, df: DataFrame, batch_id: int) -> None:
+        began_s = time.time()
+        self.pacing.batch_begins(began_s)
         with self._unless_stopping():
             self._began += 1
             self._last_begun = batch_id
@@ -376,6 +386,7 @@ class OperatorQuery:
                 self._now, self._over_s = None, time.time()
                 self._ended += 1
             self._limit_next_batch()
+        self.pacing.delay_end(began_s)
 
     @contextmanager
     def _unless_stopping(self) -> Iterator[None]:

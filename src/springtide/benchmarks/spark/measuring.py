@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyspark
@@ -42,7 +42,14 @@ class Report:
 
 def measure(cases: Sequence[str] = (), *, quick: bool = False, say: Callable[[str], None] = print) -> Report:
     """The cases of these names, or all of them."""
-    names = chosen(cases, CASES)
+    return measure_cases(CASES, cases, quick=quick, say=say)
+
+
+def measure_cases(
+    known: Mapping[str, Callable[[Bed], list[Figure]]], cases: Sequence[str], *, quick: bool, say: Callable[[str], None]
+) -> Report:
+    """Those of some known cases that are named, or all of them."""
+    names = chosen(cases, known.keys())
     figures: list[Figure] = []
     load: dict[str, float] = {}
     failed: dict[str, str] = {}
@@ -51,7 +58,10 @@ def measure(cases: Sequence[str] = (), *, quick: bool = False, say: Callable[[st
             load[name] = os.getloadavg()[0]
             try:
                 with made_up(name, say, quick=quick) as bed:
-                    figures += CASES[name](bed)
+                    found = known[name](bed)
+                figures += found
+                for one in found:
+                    say(f"{name}: {one.what}: {one.value:.3g} {one.unit}")
             except SpringtideError as error:  # what the other cases have taken half an hour to find is not thrown away
                 failed[name] = str(error)
                 say(f"{name}: failed: {error}")

@@ -40,7 +40,7 @@ export class Costs {
     this.table.replaceChildren(
       h("caption", {}, "What a batch costs, ± standard error"),
       h("thead", {}, head),
-      h("tbody", {}, rows, this.#buildCounts(operators)),
+      h("tbody", {}, rows, this.#buildCounts(operators), this.#buildTriggers(operators)),
     );
   }
 
@@ -59,5 +59,14 @@ export class Costs {
     const meaning = "batches that the costs rest on, the older ones counting less; while it is 0, they are assumptions";
     const cells = operators.map(({ name, costs }) => h("td", { dataset: { operator: name } }, number(costs.batches)));
     return h("tr", { dataset: { cost: "batches" } }, h("th", { scope: "row", title: meaning }, "from batches"), cells);
+  }
+
+  #buildTriggers(operators) {
+    const having = operators.filter((operator) => (operator.trigger_s ?? null) !== null);
+    if (having.length === 0) return null;
+    const meaning = "least time from the start of a batch to the start of the next";
+    const write = ({ trigger_s: seconds }) => ((seconds ?? null) === null ? "" : seconds > 0 ? seconds.toFixed(2) : "at once");
+    const cells = operators.map((operator) => h("td", { dataset: { operator: operator.name } }, write(operator)));
+    return h("tr", { dataset: { cost: "trigger" } }, h("th", { scope: "row", title: meaning }, "a batch every, s"), cells);
   }
 }

@@ -5,7 +5,7 @@ What has been requested stays as it is, so the policy is asked the same question
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from springtide.model.change import change
@@ -28,6 +28,7 @@ class DryRun:
     def decide(self, view: View, memory: Any) -> tuple[Decision, Any]:
         decision, memory = self.policy.decide(view, memory)
         wanted = change(view.requested, decision.planned)
+        decision = replace(decision, trigger_s=view.observation.trigger_s)
         if not wanted:
             return decision, memory
         veto = WhyNot(self.name, str(wanted), "nothing is carried out in a dry run")

@@ -42,6 +42,9 @@ class Work:
             return self
         return Work(cores=self.middle + together * (self.cores - self.middle), weights=self.weights, now=self.now)
 
+    def times(self, factor: float) -> Work:
+        return Work(cores=factor * self.cores, weights=self.weights, now=factor * self.now)
+
     def at_least(self, cores: float) -> Work:
         return Work(cores=np.maximum(self.cores, cores), weights=self.weights, now=self.now)
 

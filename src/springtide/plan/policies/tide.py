@@ -15,8 +15,12 @@ Nothing needs to be tuned: the objective and the pool's bounds are enough. Each 
 * Cores that are there cost the same whether they are used or not, so operators share all of them (`placement.sharing`);
   between changes shards move only if a replica is saturated while cores are idle (`placement.counts`).
 
+* Batches start as seldom as the objective allows on the hosts there are (`sizing.triggers`): what a batch costs beside its rows
+  is paid less often.
+
 * An objective that is missed for some intervals in which nothing changed leads to an action whatever the model says: hosts are
-  evened out, then one more is added. The model learns from what it was off by.
+  evened out, then one more is added. The model learns from what it was off by. One that is kept with a wide margin leads to a
+  trial with one host fewer, if what is not known yet of the costs allows for it: the model learns from that, too.
 
 Limits: releases have a budget, and wait until hosts that were added have run for a moment. When those let no more rows through,
 no more are added for a while.
@@ -38,9 +42,23 @@ from springtide.plan.horizon.lateness import USUAL_PART
 from springtide.plan.horizon.work import Work, coming_work, overdue_core_s
 from springtide.plan.placement.counts import allocate
 from springtide.plan.placement.sharing import held_up_operators, sharing_replicas, short_of_replicas
+from springtide.plan.sizing.triggers import choose_pace
 from springtide.plan.tide.capacity import BatchCapacity, Capacity
-from springtide.plan.tide.learning import FLOOR_S, LONG_MISSED, Floor, TideMemory, grown, learned
+from springtide.plan.tide.learning import (
+    FLOOR_S,
+    LONG_EASED,
+    LONG_MISSED,
+    TRIAL_INTERVALS,
+    TRIAL_LATENCIES,
+    Floor,
+    TideMemory,
+    Trial,
+    grown,
+    learned,
+)
 from springtide.plan.tide.sizing import Sizing
+
+_WORTH_TELLING = 0.05  # cores of fixed cost that are saved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +67,8 @@ class Tide:
 
     `change_s` is what a change is worth, as seconds of one host; `changes_per_hour` is the budget of releases (hosts that
     are needed are always added); `horizon_s` is how far ahead is planned, as far as there is a forecast; `spend` is the part of
-    the rows that the objective allows to be late which may be, where that is cheaper: the rest is a reserve.
+    the rows that the objective allows to be late which may be, where that is cheaper: the rest is a reserve. If it `paces`
+    batches, they start as seldom as the objective allows; else they follow one another at once.
     """
 
     name: ClassVar[str] = "tide"
@@ -63,6 +82,7 @@ class Tide:
     changes_per_hour: float = 10.0
     horizon_s: float = 1200.0
     spend: float = USUAL_PART
+    paces: bool = True
 
     def __post_init__(self) -> None:
         require(self.change_s >= 0, f"{self.name}: change_s must be 0 or more, not {self.change_s}")
@@ -86,11 +106,17 @@ class Tide:
             work = work.at_least(memory.surge_cores * capacity.model.cost_doubt)
         sizing = Sizing(view=view, memory=memory, work=work, capacity=capacity, change_s=self.change_s, late_share=late_share)
         wanted = max(sizing.hosts(), min(memory.floor.at(view.now_s, work.now), view.pool.max_hosts))
-        hosts, why_not = self._allowed(view, memory, wanted)
+        memory = _tried(sizing, memory, wanted)
+        tried = memory.trial.at(view.now_s, work.now, view.pool.max_hosts)
+        hosts, why_not = self._allowed(view, memory, min(wanted, tried))
         planned, why = _planned(view, hosts, _load(capacity, work, hosts, sizing.delay))
+        if hosts == tried < wanted:
+            why += f"; {hosts} may be enough, because the objective has been kept with a wide margin"
         if memory.missed >= LONG_MISSED and planned is view.requested and not why_not:
             planned, why = _acting(view, memory.missed)
-            floor = Floor(hosts=len(planned.hosts), cores=work.now, until_s=view.now_s + FLOOR_S)
+            # The rows that left late came a latency ago, and perhaps at another rate than those that come now.
+            came = memory.most_recent_cores(view.observation.latency.slo_s, view.observation.interval_s)
+            floor = Floor(hosts=len(planned.hosts), cores=max(came, work.now), until_s=view.now_s + FLOOR_S)
             memory = replace(memory, floor=floor)
         changed = planned is not view.requested
         if len(planned.hosts) > len(view.requested.hosts):
@@ -101,6 +127,8 @@ class Tide:
             expected=_expected(view, planned, capacity, work),
             why_not=why_not,
         )
+        if self.paces and isinstance(capacity, BatchCapacity):
+            decision = _paced(view, decision, capacity, work)
         stops = replace(memory.stops, changes=memory.stops.changes + changed)
         return decision, replace(memory, allowance=max(0.0, memory.allowance - changed), stops=stops)
 
@@ -113,7 +141,9 @@ class Tide:
     def _allowed(self, view: View, memory: TideMemory, wanted: int) -> tuple[int, tuple[WhyNot, ...]]:
         """The number of hosts, unless it is one that would not help, or a release too many."""
         now = len(view.requested.hosts)
-        if wanted > now >= view.pool.min_hosts and view.now_s < memory.no_more_until_s:
+        if wanted > now >= view.pool.min_hosts and memory.is_new_to(view):
+            why = "too few batches have been seen to tell what rows cost, and the objective is kept"
+        elif wanted > now >= view.pool.min_hosts and view.now_s < memory.no_more_until_s:
             why = "the hosts added last let no more rows through; what holds them up is not the number of hosts"
         elif wanted < now <= view.pool.max_hosts and memory.growth is not None:
             why = "hosts that were added have not shown yet what they do"
@@ -124,6 +154,29 @@ class Tide:
         return now, (WhyNot(self.name, f"{wanted} host{'s' * (wanted != 1)}", why),)
 
 
+def _paced(view: View, decision: Decision, capacity: BatchCapacity, work: Work) -> Decision:
+    """The decision, with batches that start as seldom as the objective allows on the hosts that run and stay."""
+    model = capacity.model
+    staying = sum(host.name in decision.planned.hosts for host in view.observation.running_hosts)
+    if staying == 0:
+        return replace(decision, trigger_s=view.observation.trigger_s)
+    waits = overdue_core_s(view, capacity.steady) > 0
+    pace = choose_pace(
+        model,
+        view.application.slo,
+        slots=float(staying * capacity.cores),
+        factor=max(1.0, float(work.likely[0]) / model.work_cores) if model.work_cores > 0 else 1.0,
+        bias=capacity.bias,
+        most_s=0.0 if waits else view.observation.interval_s,
+    )
+    decision = replace(decision, trigger_s=dict.fromkeys(model.heads, pace.trigger_s))
+    if pace.trigger_s == model.trigger_s or pace.saved_cores < _WORTH_TELLING:
+        return decision
+    return decision.noting(
+        f"a batch every {pace.trigger_s:.2g} s keeps the objective and takes {pace.saved_cores:.2f} cores less than more would"
+    )
+
+
 def _planned(view: View, hosts: int, load: str) -> tuple[Allocation, str]:
     """The allocation on so many hosts, and why."""
     if hosts != len(view.requested.hosts):
@@ -131,6 +184,38 @@ def _planned(view: View, hosts: int, load: str) -> tuple[Allocation, str]:
     held_up = short_of_replicas(view, hosts) or held_up_operators(view)
     planned = allocate(view, sharing_replicas(view, hosts), hosts) if held_up else view.requested
     return planned, load if planned is view.requested else f"{', '.join(held_up)} held up while cores are idle"
+
+
+def _tried(sizing: Sizing, memory: TideMemory, wanted: int) -> TideMemory:
+    """With one host fewer to be tried, where the objective is kept with a wide margin, and fewer hosts would do if rows are as
+    cheap as they may be; without a trial, where that has made rows late."""
+    view, capacity = sizing.view, sizing.capacity
+    now = len(view.requested.hosts)
+    if memory.missed > 0 or not isinstance(capacity, BatchCapacity) or overdue_core_s(view, capacity.steady) > 0:
+        return replace(memory, trial=replace(memory.trial, hosts=view.pool.max_hosts))
+    may_release = memory.growth is None and memory.allowance >= 1 and view.now_s >= memory.trial.next_s
+    if memory.eased < LONG_EASED or not may_release or wanted < now:
+        return memory
+    cheaper = capacity.with_cheaper_rows()
+    ratio = cheaper.model.work_cores / capacity.model.work_cores if capacity.model.work_cores > 0 else 1.0
+    supposed = replace(
+        sizing,
+        work=sizing.work.times(ratio),
+        capacity=cheaper,
+        memory=replace(memory, recent_cores=tuple(ratio * cores for cores in memory.recent_cores)),
+    )
+    if supposed.hosts() >= now or memory.floor.at(view.now_s, sizing.work.now) >= now:
+        return memory
+    lasts_s = max(TRIAL_LATENCIES * view.application.slo.latency_s, TRIAL_INTERVALS * view.observation.interval_s)
+    until_s = view.now_s + lasts_s
+    trial = Trial(
+        hosts=now - 1,
+        cores=sizing.work.now,
+        until_s=until_s,
+        next_s=until_s + FLOOR_S * 2**memory.trial.number,
+        number=memory.trial.number + 1,
+    )
+    return replace(memory, eased=0, trial=trial)
 
 
 def _acting(view: View, missed: int) -> tuple[Allocation, str]:

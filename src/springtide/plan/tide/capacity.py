@@ -5,7 +5,7 @@ Both answer the same questions, so that sizing does not ask how rows are process
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -16,6 +16,7 @@ from springtide.model.protocols import View
 from springtide.plan.sizing.batches import BatchModel
 
 STEADY = 0.5  # of the objective's latency: a longer backlog says nothing about the ceiling, and has to be worked off
+_DOUBTED_ERRORS = 2.0  # standard errors
 _FULL = 0.8  # of what can be done at most: what is aimed at where the objective cannot be kept anyway
 
 
@@ -97,6 +98,10 @@ class BatchCapacity:
 
     def at_most(self, hosts: NDArray[np.int64]) -> FloatArray:
         return self.model.throughput_cores(hosts.astype(np.float64) * self.cores)
+
+    def with_cheaper_rows(self) -> BatchCapacity:
+        """If rows are as cheap as they may be, by what has been learned."""
+        return replace(self, model=self.model.with_cheaper_rows(_DOUBTED_ERRORS), known={})
 
     def latency_at(self, hosts: int, percentile: float) -> float:
         """The percentile of latency at the present demand, as the model says with its bias."""

@@ -13,6 +13,8 @@
 * gain: whether hosts that were added let more rows through.
 * late: how much was late of what may be, so that the rest is not paid for (`tide.spending`).
 * floor: hosts that the objective has been found to need, whatever the model says.
+* eased: for how many intervals the objective has been met with a wide margin while nothing changed.
+* trial: one host fewer than the model asks for, because it may be wrong and the margin is wide.
 * stops: for how long a change stops the application.
 * starts: how long hosts take to start (`tide.starting`).
 * bursts: whether sources have theirs at the same time (`tide.bursts`).
@@ -35,6 +37,8 @@ HIGHEST_CEILING, LOWEST_CEILING = 0.95, 0.5
 HIGHEST_UPKEEP = 10.0
 HIGHEST_BIAS, LOWEST_BIAS = 3.0, 0.5
 LONG_MISSED = 3  # intervals, after which something is done whatever the model says
+LONG_EASED = 5
+_FEW_BATCHES = 6
 
 _LEARNING = 0.1  # the share of a new measurement in what is learned
 _REMEMBERED = 0.9997  # of the work seen before, with each interval
@@ -45,6 +49,9 @@ _JUDGED_AFTER, _NO_MORE_FOR = 4, 10  # intervals
 _JUDGED_LATENCIES = 3.0  # of the objective: some batches
 _JUDGED_AFTER_S = 60.0  # of use, at the latest
 _AS_MUCH = 0.8  # of the work for which hosts were needed
+_NO_MORE_THAN = 1.2  # times the work for which fewer hosts are tried
+_WIDE_MARGIN = 0.65  # of the objective's latency, that is met with it
+TRIAL_LATENCIES, TRIAL_INTERVALS = 6.0, 8  # for which fewer hosts are tried
 FLOOR_S = 600.0  # after which fewer hosts are tried again
 _SURGE = 1.5  # times the work of the interval before
 _LEAST_RECENT, _MOST_RECENT = 3, 64  # intervals, of which what came is kept
@@ -75,6 +82,21 @@ class Floor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """Hosts that may be enough for so much work whatever the model says, which learns from it: no more until it is over. The
+    next trial begins no sooner than `next_s`: one that has taught nothing is not worth another soon."""
+
+    hosts: int = 0
+    cores: float = 0.0
+    until_s: float = -math.inf
+    next_s: float = -math.inf
+    number: int = 0
+
+    def at(self, now_s: float, cores: float, most: int) -> int:
+        return self.hosts if now_s < self.until_s and cores < _NO_MORE_THAN * self.cores else most
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stops:
     """For how long the application stood still so far, and how many changes that was for."""
 
@@ -92,6 +114,7 @@ class TideMemory:
     unevenness: float = 1.0
     bias: float = 1.0
     missed: int = 0
+    eased: int = 0
     overdue_core_s: float = 0.0  # that waited at the end of the last interval
     work_cores: float = 0.0
     least_cores: float = 0.0
@@ -102,6 +125,7 @@ class TideMemory:
     bursts: Bursts = field(default_factory=Bursts)
     starts: Starts = field(default_factory=Starts)
     floor: Floor = Floor()
+    trial: Trial = Trial()
     recent_cores: tuple[float, ...] = ()  # of work, in the last intervals
     leaving_rows_per_s: float = 0.0
     growth: Growth | None = None
@@ -138,6 +162,13 @@ class TideMemory:
         *earlier, now = (0.0, *self.recent_cores)[-_LEAST_RECENT:]
         before = max(earlier, default=0.0)
         return 2 * now - before if now > _SURGE * before > 0 else 0.0
+
+    def is_new_to(self, view: View) -> bool:
+        """Whether so few batches have been seen that costs may still be those of a cold start, and nothing is late."""
+        seen = view.observation
+        batches = [operator.costs.batches for operator in seen.operators.values() if operator.costs is not None]
+        kept = seen.latency.slo_s <= view.application.slo.latency_s and overdue_core_s(view, 1.0) <= 0
+        return bool(batches) and min(batches) < _FEW_BATCHES and kept
 
     @property
     def upkeep(self) -> float:
@@ -215,11 +246,12 @@ def _compared(view: View, memory: TideMemory, capacity: BatchCapacity) -> TideMe
     """
     seen, slo = view.observation, view.application.slo
     if seen.latency.rows <= 0 or seen.requested != seen.observed:
-        return replace(memory, missed=0) if seen.requested != seen.observed else memory
+        return replace(memory, missed=0, eased=0) if seen.requested != seen.observed else memory
     overdue = overdue_core_s(view, capacity.steady)
-    drains = 0 < overdue < _DRAINING * memory.overdue_core_s
+    drains = overdue < _DRAINING * memory.overdue_core_s
     missed = 0 if seen.latency.slo_s <= slo.latency_s else memory.missed if drains else memory.missed + 1
-    memory = replace(memory, missed=missed, overdue_core_s=overdue)
+    eased = memory.eased + 1 if seen.latency.slo_s <= _WIDE_MARGIN * slo.latency_s and overdue <= 0 else 0
+    memory = replace(memory, missed=missed, eased=eased, overdue_core_s=overdue)
     if overdue > 0 and missed < LONG_MISSED:
         return memory
     predicted_s = capacity.latency_at(len(seen.running_hosts), slo.percentile) / memory.bias

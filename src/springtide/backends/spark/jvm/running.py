@@ -51,6 +51,12 @@ def source_offsets(query: StreamingQuery) -> list[tuple[Any, Any]]:
     return found
 
 
+def trigger_interval_s(query: StreamingQuery) -> float | None:
+    """The trigger interval that a query was started with; None if its batches do not follow one (`availableNow`, `once`)."""
+    trigger = _running(query).trigger()
+    return float(trigger.intervalMs()) / 1000 if trigger.getClass().getSimpleName() == "ProcessingTimeTrigger" else None
+
+
 def read_limits(query: StreamingQuery) -> JavaObject:
     """How much a batch takes of each source, as Spark keeps it: a Scala map. The sources are not asked: only Spark may."""
     return _running(query).uniqueSources()
