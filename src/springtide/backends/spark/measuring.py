@@ -31,6 +31,7 @@ from springtide.backends.spark.query import BatchRecord, OperatorQuery, TimedBat
 from springtide.backends.spark.routing import BatchRouting
 from springtide.model.application import Operator
 from springtide.model.observation import FloatArray, ShardLoads
+from springtide.monitor.arrivals import Arrivals
 from springtide.monitor.batch_costs import BatchMoments, BatchSample, LearnedCosts
 from springtide.monitor.capacity import OperatorBatches, sum_by_replica
 
@@ -80,7 +81,7 @@ class OperatorMeter:
         self._shares = np.full(operator.shards, 1 / operator.shards)
         self._state_bytes = np.zeros(operator.shards)
         self._sampled = 0
-        self._heard: dict[str, Heard] = {}
+        self._arrivals: dict[str, Arrivals] = {}
         self._routes: tuple[int, ...] = ()  # of the last batch
         self.last_tasks: list[Task] = []  # those that were the replicas of the last batch
 
@@ -246,17 +247,17 @@ class OperatorMeter:
                 silent.append(name)
                 waiting[name] = 0.0
                 continue
-            heard = self._heard[name] = heard_next(self._heard.get(name), lag.offered, asked_s)
-            offered = lag.offered if self._idle(now_s) else max(lag.offered, heard.offered_by(now_s))
+            arrivals = self._arrivals[name] = self._arrivals.get(name, Arrivals()).then(lag.offered, asked_s)
+            offered = lag.offered if self._idle(now_s) else max(lag.offered, arrivals.offered_by(now_s))
             waiting[name] = max(0.0, offered - lag.read)
         return waiting, silent
 
     def likely_rows(self, now_s: float, seconds: float) -> float | None:
         """What its sources bring in so many seconds by what they said last; None if they say nothing, or nothing comes."""
-        heard = list(self._heard.values())
-        if not heard or self._query.wiring.upstream or self._idle(now_s) or any(one.rows_per_s <= 0 for one in heard):
+        rates = [arrivals.rows_per_s for arrivals in self._arrivals.values()]
+        if not rates or self._query.wiring.upstream or self._idle(now_s) or min(rates) <= 0:
             return None
-        return sum(one.rows_per_s for one in heard) * seconds
+        return sum(rates) * seconds
 
     def _idle(self, now_s: float) -> bool:
         return self._query.is_idle(now_s, _NOTHING_COMES_S)
@@ -268,35 +269,6 @@ class Lag:
 
     offered: float
     read: float
-
-
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """What a source had offered when it was asked last, and how fast that grew before: it is asked when a batch is planned
-    only, and a batch may be long."""
-
-    offered: float
-    at_s: float
-    rows_per_s: float = 0.0
-
-    def offered_by(self, now_s: float) -> float:
-        return self.offered + self.rows_per_s * max(0.0, now_s - self.at_s)
-
-
-def heard_next(before: Heard | None, offered: float, at_s: float) -> Heard:
-    """
-    >>> first = heard_next(None, offered=100.0, at_s=10.0)
-    >>> second = heard_next(first, offered=160.0, at_s=12.0)
-    >>> second.rows_per_s, second.offered_by(now_s=15.0)
-    (30.0, 250.0)
-    >>> heard_next(second, offered=160.0, at_s=11.9) is second
-    True
-    """
-    if before is None or offered < before.offered:
-        return Heard(offered, at_s)
-    if at_s <= before.at_s:
-        return before
-    return Heard(offered, at_s, (offered - before.offered) / (at_s - before.at_s))
 
 
 def _around_s(progress: Mapping[str, Any] | None, before_s: float) -> float:

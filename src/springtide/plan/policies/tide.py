@@ -44,19 +44,16 @@ from springtide.plan.placement.counts import allocate
 from springtide.plan.placement.sharing import held_up_operators, sharing_replicas, short_of_replicas
 from springtide.plan.sizing.triggers import choose_pace
 from springtide.plan.tide.capacity import BatchCapacity, Capacity
-from springtide.plan.tide.learning import (
-    FLOOR_S,
-    LONG_EASED,
-    LONG_MISSED,
-    TRIAL_INTERVALS,
-    TRIAL_LATENCIES,
-    Floor,
-    TideMemory,
-    Trial,
-    grown,
-    learned,
-)
+from springtide.plan.tide.learning import FLOOR_S, LONG_MISSED, Floor, TideMemory, grown, learned
 from springtide.plan.tide.sizing import Sizing
+from springtide.plan.tide.trials import (
+    begin_trial,
+    coming_rows_per_s,
+    count_if_rows_are_cheap,
+    is_catching_up,
+    is_enough,
+    judge_trial,
+)
 
 _WORTH_TELLING = 0.05  # cores of fixed cost that are saved
 
@@ -106,9 +103,9 @@ class Tide:
             work = work.at_least(memory.surge_cores * capacity.model.cost_doubt)
         sizing = Sizing(view=view, memory=memory, work=work, capacity=capacity, change_s=self.change_s, late_share=late_share)
         wanted = max(sizing.hosts(), min(memory.floor.at(view.now_s, work.now), view.pool.max_hosts))
-        memory = _tried(sizing, memory, wanted)
-        tried = memory.trial.at(view.now_s, work.now, view.pool.max_hosts)
-        hosts, why_not = self._allowed(view, memory, min(wanted, tried))
+        memory = begin_trial(sizing, judge_trial(sizing, memory), wanted)
+        tried = memory.trial.at(coming_rows_per_s(sizing), view.pool.max_hosts)
+        hosts, why_not = self._allowed(sizing, memory, min(wanted, tried))
         planned, why = _planned(view, hosts, _load(capacity, work, hosts, sizing.delay))
         if hosts == tried < wanted:
             why += f"; {hosts} may be enough, because the objective has been kept with a wide margin"
@@ -138,20 +135,28 @@ class Tide:
         earned = (view.now_s - memory.last_s) / 3600 * self.changes_per_hour
         return replace(memory, allowance=min(self.changes_per_hour, memory.allowance + earned), last_s=view.now_s)
 
-    def _allowed(self, view: View, memory: TideMemory, wanted: int) -> tuple[int, tuple[WhyNot, ...]]:
+    def _allowed(self, sizing: Sizing, memory: TideMemory, wanted: int) -> tuple[int, tuple[WhyNot, ...]]:
         """The number of hosts, unless it is one that would not help, or a release too many."""
-        now = len(view.requested.hosts)
+        view = sizing.view
+        now = allowed = len(view.requested.hosts)
         if wanted > now >= view.pool.min_hosts and memory.is_new_to(view):
             why = "too few batches have been seen to tell what rows cost, and the objective is kept"
         elif wanted > now >= view.pool.min_hosts and view.now_s < memory.no_more_until_s:
             why = "the hosts added last let no more rows through; what holds them up is not the number of hosts"
+        elif wanted > now >= view.pool.min_hosts and is_enough(sizing):
+            why = "the objective is met with a margin, and it is likely that no more rows come than now"
+        elif wanted > now >= view.pool.min_hosts and is_catching_up(sizing):
+            allowed = min(wanted, max(now, count_if_rows_are_cheap(sizing)))
+            why = "late rows leave sooner and sooner, and rows may be cheaper than they look"
+            if allowed == wanted:
+                return wanted, ()
         elif wanted < now <= view.pool.max_hosts and memory.growth is not None:
             why = "hosts that were added have not shown yet what they do"
         elif wanted < now <= view.pool.max_hosts and memory.allowance < 1:
             why = f"{self.changes_per_hour:g} changes an hour are used up; hosts that are needed are still added"
         else:
             return wanted, ()
-        return now, (WhyNot(self.name, f"{wanted} host{'s' * (wanted != 1)}", why),)
+        return allowed, (WhyNot(self.name, f"{wanted} host{'s' * (wanted != 1)}", why),)
 
 
 def _paced(view: View, decision: Decision, capacity: BatchCapacity, work: Work) -> Decision:
@@ -184,38 +189,6 @@ def _planned(view: View, hosts: int, load: str) -> tuple[Allocation, str]:
     held_up = short_of_replicas(view, hosts) or held_up_operators(view)
     planned = allocate(view, sharing_replicas(view, hosts), hosts) if held_up else view.requested
     return planned, load if planned is view.requested else f"{', '.join(held_up)} held up while cores are idle"
-
-
-def _tried(sizing: Sizing, memory: TideMemory, wanted: int) -> TideMemory:
-    """With one host fewer to be tried, where the objective is kept with a wide margin, and fewer hosts would do if rows are as
-    cheap as they may be; without a trial, where that has made rows late."""
-    view, capacity = sizing.view, sizing.capacity
-    now = len(view.requested.hosts)
-    if memory.missed > 0 or not isinstance(capacity, BatchCapacity) or overdue_core_s(view, capacity.steady) > 0:
-        return replace(memory, trial=replace(memory.trial, hosts=view.pool.max_hosts))
-    may_release = memory.growth is None and memory.allowance >= 1 and view.now_s >= memory.trial.next_s
-    if memory.eased < LONG_EASED or not may_release or wanted < now:
-        return memory
-    cheaper = capacity.with_cheaper_rows()
-    ratio = cheaper.model.work_cores / capacity.model.work_cores if capacity.model.work_cores > 0 else 1.0
-    supposed = replace(
-        sizing,
-        work=sizing.work.times(ratio),
-        capacity=cheaper,
-        memory=replace(memory, recent_cores=tuple(ratio * cores for cores in memory.recent_cores)),
-    )
-    if supposed.hosts() >= now or memory.floor.at(view.now_s, sizing.work.now) >= now:
-        return memory
-    lasts_s = max(TRIAL_LATENCIES * view.application.slo.latency_s, TRIAL_INTERVALS * view.observation.interval_s)
-    until_s = view.now_s + lasts_s
-    trial = Trial(
-        hosts=now - 1,
-        cores=sizing.work.now,
-        until_s=until_s,
-        next_s=until_s + FLOOR_S * 2**memory.trial.number,
-        number=memory.trial.number + 1,
-    )
-    return replace(memory, eased=0, trial=trial)
 
 
 def _acting(view: View, missed: int) -> tuple[Allocation, str]:

@@ -13,8 +13,9 @@
 * gain: whether hosts that were added let more rows through.
 * late: how much was late of what may be, so that the rest is not paid for (`tide.spending`).
 * floor: hosts that the objective has been found to need, whatever the model says.
-* eased: for how many intervals the objective has been met with a wide margin while nothing changed.
-* trial: one host fewer than the model asks for, because it may be wrong and the margin is wide.
+* eased, kept: for how many intervals the objective has been met with a wide margin, or with some, while nothing changed.
+* trial: one host fewer than the model asks for, because it may be wrong and the margin is wide (`tide.trials`).
+* left_after, leaves_sooner: the objective's percentile of latency when rows left last, and whether it was more before.
 * stops: for how long a change stops the application.
 * starts: how long hosts take to start (`tide.starting`).
 * bursts: whether sources have theirs at the same time (`tide.bursts`).
@@ -37,7 +38,6 @@ HIGHEST_CEILING, LOWEST_CEILING = 0.95, 0.5
 HIGHEST_UPKEEP = 10.0
 HIGHEST_BIAS, LOWEST_BIAS = 3.0, 0.5
 LONG_MISSED = 3  # intervals, after which something is done whatever the model says
-LONG_EASED = 5
 _FEW_BATCHES = 6
 
 _LEARNING = 0.1  # the share of a new measurement in what is learned
@@ -49,11 +49,11 @@ _JUDGED_AFTER, _NO_MORE_FOR = 4, 10  # intervals
 _JUDGED_LATENCIES = 3.0  # of the objective: some batches
 _JUDGED_AFTER_S = 60.0  # of use, at the latest
 _AS_MUCH = 0.8  # of the work for which hosts were needed
-_NO_MORE_THAN = 1.2  # times the work for which fewer hosts are tried
-_WIDE_MARGIN = 0.65  # of the objective's latency, that is met with it
-TRIAL_LATENCIES, TRIAL_INTERVALS = 6.0, 8  # for which fewer hosts are tried
+_NO_MORE_THAN = 1.2  # times the rate at which fewer hosts are tried
+_WIDE_MARGIN, _MARGIN = 0.65, 0.8  # of the objective's latency, that is met with it
 FLOOR_S = 600.0  # after which fewer hosts are tried again
 _SURGE = 1.5  # times the work of the interval before
+_LATELY = 5  # intervals, over which the rate is averaged with which the objective is met
 _LEAST_RECENT, _MOST_RECENT = 3, 64  # intervals, of which what came is kept
 
 
@@ -83,17 +83,16 @@ class Floor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """Hosts that may be enough for so much work whatever the model says, which learns from it: no more until it is over. The
-    next trial begins no sooner than `next_s`: one that has taught nothing is not worth another soon."""
+    """Hosts that are enough for a rate, as far as it has been seen, whatever the model says; none if `hosts` is 0. The next
+    trial begins no sooner than `next_s`: after each that failed, twice as late (`tide.trials`)."""
 
     hosts: int = 0
-    cores: float = 0.0
-    until_s: float = -math.inf
+    rows_per_s: float = 0.0
     next_s: float = -math.inf
-    number: int = 0
+    failures: int = 0
 
-    def at(self, now_s: float, cores: float, most: int) -> int:
-        return self.hosts if now_s < self.until_s and cores < _NO_MORE_THAN * self.cores else most
+    def at(self, rows_per_s: float, most: int) -> int:
+        return self.hosts if self.hosts and rows_per_s < _NO_MORE_THAN * self.rows_per_s else most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +114,8 @@ class TideMemory:
     bias: float = 1.0
     missed: int = 0
     eased: int = 0
+    kept: int = 0
+    kept_rows_per_s: float = 0.0  # in those intervals, the last ones most
     overdue_core_s: float = 0.0  # that waited at the end of the last interval
     work_cores: float = 0.0
     least_cores: float = 0.0
@@ -128,6 +129,8 @@ class TideMemory:
     trial: Trial = Trial()
     recent_cores: tuple[float, ...] = ()  # of work, in the last intervals
     leaving_rows_per_s: float = 0.0
+    left_after_s: float = 0.0
+    leaves_sooner: bool = False
     growth: Growth | None = None
     no_more_until_s: float = -math.inf
     allowance: float = math.nan  # changes that may still be made; not a number before the first decision
@@ -189,6 +192,7 @@ def learned(view: View, memory: TideMemory, work: Work, late_share: float) -> Ti
     bursts = memory.bursts.then(view)
     rate = view.observation.offered_rows / view.observation.interval_s
     least = view.pool.min_hosts * view.pool.host.cores
+    left_after_s = view.observation.latency.slo_s if view.observation.latency.rows > 0 else memory.left_after_s
     return replace(
         _compared(view, memory, capacity) if isinstance(capacity, BatchCapacity) else _measured(view, memory),
         misses=memory.misses + _LEARNING * ((rate > memory.likely_rate_per_s) - memory.misses),
@@ -196,6 +200,8 @@ def learned(view: View, memory: TideMemory, work: Work, late_share: float) -> Ti
         bursts=bursts,
         starts=memory.starts.then(view),
         leaving_rows_per_s=_leaving_rows_per_s(view, memory),
+        left_after_s=left_after_s,
+        leaves_sooner=left_after_s < memory.left_after_s or (memory.leaves_sooner and left_after_s == memory.left_after_s),
         recent_cores=(*memory.recent_cores, work.now)[-_MOST_RECENT:],
         late=memory.late.then(view.observation, late_share),
         stops=replace(memory.stops, stopped_s=memory.stops.stopped_s + view.observation.downtime_s),
@@ -246,12 +252,15 @@ def _compared(view: View, memory: TideMemory, capacity: BatchCapacity) -> TideMe
     """
     seen, slo = view.observation, view.application.slo
     if seen.latency.rows <= 0 or seen.requested != seen.observed:
-        return replace(memory, missed=0, eased=0) if seen.requested != seen.observed else memory
+        return replace(memory, missed=0, eased=0, kept=0) if seen.requested != seen.observed else memory
     overdue = overdue_core_s(view, capacity.steady)
     drains = overdue < _DRAINING * memory.overdue_core_s
     missed = 0 if seen.latency.slo_s <= slo.latency_s else memory.missed if drains else memory.missed + 1
     eased = memory.eased + 1 if seen.latency.slo_s <= _WIDE_MARGIN * slo.latency_s and overdue <= 0 else 0
-    memory = replace(memory, missed=missed, eased=eased, overdue_core_s=overdue)
+    kept = memory.kept + 1 if seen.latency.slo_s <= _MARGIN * slo.latency_s and overdue <= 0 else 0
+    rate = seen.offered_rows / seen.interval_s
+    kept_rate = memory.kept_rows_per_s + (rate - memory.kept_rows_per_s) / min(kept, _LATELY) if kept else 0.0
+    memory = replace(memory, missed=missed, eased=eased, kept=kept, kept_rows_per_s=kept_rate, overdue_core_s=overdue)
     if overdue > 0 and missed < LONG_MISSED:
         return memory
     predicted_s = capacity.latency_at(len(seen.running_hosts), slo.percentile) / memory.bias
