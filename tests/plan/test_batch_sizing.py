@@ -177,6 +177,12 @@ class TestStories:
         kept = [view.observation.latency.slo_s <= 5.0 for view in views[100:]]
         assert np.mean(kept) > 0.9
 
+    def test_a_trial_that_keeps_the_objective_does_not_end(self) -> None:
+        _, points, _ = simulated([(40, 900)], policy=Misled(factor=2.0), initial_hosts=2)
+        alone = next(i for i, p in enumerate(points) if p.hosts == 1)
+        assert alone < 60
+        assert {p.hosts for p in points[alone:]} == {1}
+
     @pytest.mark.parametrize(
         "rates",
         [

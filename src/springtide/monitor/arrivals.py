@@ -46,6 +46,10 @@ class Arrivals:
         kept = tuple(reading for reading in self.readings[:-1] if reading[0] >= at_s - _WINDOW_S)
         return Arrivals((*kept, self.readings[-1], (at_s, offered)))
 
+    def began_anew(self, before: Arrivals) -> bool:
+        """Whether the source counts from another row than before."""
+        return not before.readings or self.readings[-1][1] < before.readings[-1][1]
+
     @property
     def rows_per_s(self) -> float:
         """The slope of the line with the least squares; 0 with a single reading."""

@@ -347,7 +347,9 @@ class SparkBackend:
                 self._backlog[name, stream] = rows
                 grown += rows - before
             waiting[name] = sum(backlog.values())
-            came = counts[name].processed_rows + counts[name].dropped_rows + grown
+            came = self._meters[name].take_arrived_rows()
+            if came is None:
+                came = counts[name].processed_rows + counts[name].dropped_rows + grown
             likely = self._meters[name].likely_rows(now_s, interval_s)
             offered[name], self._owed[name] = level_offered_rows(came, self._owed.get(name, 0.0), likely)
             for source in self._queries[name].wiring.source_names:

@@ -82,6 +82,9 @@ class OperatorMeter:
         self._state_bytes = np.zeros(operator.shards)
         self._sampled = 0
         self._arrivals: dict[str, Arrivals] = {}
+        self._offered: dict[str, float] = {}  # by each source, until the last look
+        self._arrived = 0.0
+        self._all_tell = False
         self._routes: tuple[int, ...] = ()  # of the last batch
         self.last_tasks: list[Task] = []  # those that were the replicas of the last batch
 
@@ -247,10 +250,22 @@ class OperatorMeter:
                 silent.append(name)
                 waiting[name] = 0.0
                 continue
-            arrivals = self._arrivals[name] = self._arrivals.get(name, Arrivals()).then(lag.offered, asked_s)
+            before = self._arrivals.get(name, Arrivals())
+            arrivals = self._arrivals[name] = before.then(lag.offered, asked_s)
+            if arrivals.began_anew(before):
+                self._offered[name] = lag.read
             offered = lag.offered if self._idle(now_s) else max(lag.offered, arrivals.offered_by(now_s))
             waiting[name] = max(0.0, offered - lag.read)
+            self._arrived += offered - self._offered[name]
+            self._offered[name] = offered
+        self._all_tell = len(lags) == len(self._query.wiring.source_names) == len(self._offered) and not silent
         return waiting, silent
+
+    def take_arrived_rows(self) -> float | None:
+        """Rows that its sources have offered between the last two looks at the backlog; None where they do not say, or edges
+        bring rows too."""
+        arrived, self._arrived = self._arrived, 0.0
+        return arrived if self._all_tell and not self._query.wiring.upstream else None
 
     def likely_rows(self, now_s: float, seconds: float) -> float | None:
         """What its sources bring in so many seconds by what they said last; None if they say nothing, or nothing comes."""

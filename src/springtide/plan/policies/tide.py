@@ -46,14 +46,7 @@ from springtide.plan.sizing.triggers import choose_pace
 from springtide.plan.tide.capacity import BatchCapacity, Capacity
 from springtide.plan.tide.learning import FLOOR_S, LONG_MISSED, Floor, TideMemory, grown, learned
 from springtide.plan.tide.sizing import Sizing
-from springtide.plan.tide.trials import (
-    begin_trial,
-    coming_rows_per_s,
-    count_if_rows_are_cheap,
-    is_catching_up,
-    is_enough,
-    judge_trial,
-)
+from springtide.plan.tide.trials import begin_trial, coming_rows_per_s, judge_trial
 
 _WORTH_TELLING = 0.05  # cores of fixed cost that are saved
 
@@ -105,7 +98,7 @@ class Tide:
         wanted = max(sizing.hosts(), min(memory.floor.at(view.now_s, work.now), view.pool.max_hosts))
         memory = begin_trial(sizing, judge_trial(sizing, memory), wanted)
         tried = memory.trial.at(coming_rows_per_s(sizing), view.pool.max_hosts)
-        hosts, why_not = self._allowed(sizing, memory, min(wanted, tried))
+        hosts, why_not = self._allowed(view, memory, min(wanted, tried))
         planned, why = _planned(view, hosts, _load(capacity, work, hosts, sizing.delay))
         if hosts == tried < wanted:
             why += f"; {hosts} may be enough, because the objective has been kept with a wide margin"
@@ -135,28 +128,20 @@ class Tide:
         earned = (view.now_s - memory.last_s) / 3600 * self.changes_per_hour
         return replace(memory, allowance=min(self.changes_per_hour, memory.allowance + earned), last_s=view.now_s)
 
-    def _allowed(self, sizing: Sizing, memory: TideMemory, wanted: int) -> tuple[int, tuple[WhyNot, ...]]:
+    def _allowed(self, view: View, memory: TideMemory, wanted: int) -> tuple[int, tuple[WhyNot, ...]]:
         """The number of hosts, unless it is one that would not help, or a release too many."""
-        view = sizing.view
-        now = allowed = len(view.requested.hosts)
+        now = len(view.requested.hosts)
         if wanted > now >= view.pool.min_hosts and memory.is_new_to(view):
             why = "too few batches have been seen to tell what rows cost, and the objective is kept"
         elif wanted > now >= view.pool.min_hosts and view.now_s < memory.no_more_until_s:
             why = "the hosts added last let no more rows through; what holds them up is not the number of hosts"
-        elif wanted > now >= view.pool.min_hosts and is_enough(sizing):
-            why = "the objective is met with a margin, and it is likely that no more rows come than now"
-        elif wanted > now >= view.pool.min_hosts and is_catching_up(sizing):
-            allowed = min(wanted, max(now, count_if_rows_are_cheap(sizing)))
-            why = "late rows leave sooner and sooner, and rows may be cheaper than they look"
-            if allowed == wanted:
-                return wanted, ()
         elif wanted < now <= view.pool.max_hosts and memory.growth is not None:
             why = "hosts that were added have not shown yet what they do"
         elif wanted < now <= view.pool.max_hosts and memory.allowance < 1:
             why = f"{self.changes_per_hour:g} changes an hour are used up; hosts that are needed are still added"
         else:
             return wanted, ()
-        return allowed, (WhyNot(self.name, f"{wanted} host{'s' * (wanted != 1)}", why),)
+        return now, (WhyNot(self.name, f"{wanted} host{'s' * (wanted != 1)}", why),)
 
 
 def _paced(view: View, decision: Decision, capacity: BatchCapacity, work: Work) -> Decision:

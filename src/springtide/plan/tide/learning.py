@@ -13,9 +13,8 @@
 * gain: whether hosts that were added let more rows through.
 * late: how much was late of what may be, so that the rest is not paid for (`tide.spending`).
 * floor: hosts that the objective has been found to need, whatever the model says.
-* eased, kept: for how many intervals the objective has been met with a wide margin, or with some, while nothing changed.
+* eased: for how many intervals the objective has been met with a wide margin while nothing changed.
 * trial: one host fewer than the model asks for, because it may be wrong and the margin is wide (`tide.trials`).
-* left_after, leaves_sooner: the objective's percentile of latency when rows left last, and whether it was more before.
 * stops: for how long a change stops the application.
 * starts: how long hosts take to start (`tide.starting`).
 * bursts: whether sources have theirs at the same time (`tide.bursts`).
@@ -50,10 +49,9 @@ _JUDGED_LATENCIES = 3.0  # of the objective: some batches
 _JUDGED_AFTER_S = 60.0  # of use, at the latest
 _AS_MUCH = 0.8  # of the work for which hosts were needed
 _NO_MORE_THAN = 1.2  # times the rate at which fewer hosts are tried
-_WIDE_MARGIN, _MARGIN = 0.65, 0.8  # of the objective's latency, that is met with it
+_WIDE_MARGIN = 0.65  # of the objective's latency, that is met with it
 FLOOR_S = 600.0  # after which fewer hosts are tried again
 _SURGE = 1.5  # times the work of the interval before
-_LATELY = 5  # intervals, over which the rate is averaged with which the objective is met
 _LEAST_RECENT, _MOST_RECENT = 3, 64  # intervals, of which what came is kept
 
 
@@ -114,8 +112,6 @@ class TideMemory:
     bias: float = 1.0
     missed: int = 0
     eased: int = 0
-    kept: int = 0
-    kept_rows_per_s: float = 0.0  # in those intervals, the last ones most
     overdue_core_s: float = 0.0  # that waited at the end of the last interval
     work_cores: float = 0.0
     least_cores: float = 0.0
@@ -129,8 +125,6 @@ class TideMemory:
     trial: Trial = Trial()
     recent_cores: tuple[float, ...] = ()  # of work, in the last intervals
     leaving_rows_per_s: float = 0.0
-    left_after_s: float = 0.0
-    leaves_sooner: bool = False
     growth: Growth | None = None
     no_more_until_s: float = -math.inf
     allowance: float = math.nan  # changes that may still be made; not a number before the first decision
@@ -192,7 +186,6 @@ def learned(view: View, memory: TideMemory, work: Work, late_share: float) -> Ti
     bursts = memory.bursts.then(view)
     rate = view.observation.offered_rows / view.observation.interval_s
     least = view.pool.min_hosts * view.pool.host.cores
-    left_after_s = view.observation.latency.slo_s if view.observation.latency.rows > 0 else memory.left_after_s
     return replace(
         _compared(view, memory, capacity) if isinstance(capacity, BatchCapacity) else _measured(view, memory),
         misses=memory.misses + _LEARNING * ((rate > memory.likely_rate_per_s) - memory.misses),
@@ -200,8 +193,6 @@ def learned(view: View, memory: TideMemory, work: Work, late_share: float) -> Ti
         bursts=bursts,
         starts=memory.starts.then(view),
         leaving_rows_per_s=_leaving_rows_per_s(view, memory),
-        left_after_s=left_after_s,
-        leaves_sooner=left_after_s < memory.left_after_s or (memory.leaves_sooner and left_after_s == memory.left_after_s),
         recent_cores=(*memory.recent_cores, work.now)[-_MOST_RECENT:],
         late=memory.late.then(view.observation, late_share),
         stops=replace(memory.stops, stopped_s=memory.stops.stopped_s + view.observation.downtime_s),
@@ -252,15 +243,12 @@ def _compared(view: View, memory: TideMemory, capacity: BatchCapacity) -> TideMe
     """
     seen, slo = view.observation, view.application.slo
     if seen.latency.rows <= 0 or seen.requested != seen.observed:
-        return replace(memory, missed=0, eased=0, kept=0) if seen.requested != seen.observed else memory
+        return replace(memory, missed=0, eased=0) if seen.requested != seen.observed else memory
     overdue = overdue_core_s(view, capacity.steady)
     drains = overdue < _DRAINING * memory.overdue_core_s
     missed = 0 if seen.latency.slo_s <= slo.latency_s else memory.missed if drains else memory.missed + 1
     eased = memory.eased + 1 if seen.latency.slo_s <= _WIDE_MARGIN * slo.latency_s and overdue <= 0 else 0
-    kept = memory.kept + 1 if seen.latency.slo_s <= _MARGIN * slo.latency_s and overdue <= 0 else 0
-    rate = seen.offered_rows / seen.interval_s
-    kept_rate = memory.kept_rows_per_s + (rate - memory.kept_rows_per_s) / min(kept, _LATELY) if kept else 0.0
-    memory = replace(memory, missed=missed, eased=eased, kept=kept, kept_rows_per_s=kept_rate, overdue_core_s=overdue)
+    memory = replace(memory, missed=missed, eased=eased, overdue_core_s=overdue)
     if overdue > 0 and missed < LONG_MISSED:
         return memory
     predicted_s = capacity.latency_at(len(seen.running_hosts), slo.percentile) / memory.bias
