@@ -22,10 +22,14 @@ def late_core_s(demand_cores: FloatArray, capacity_cores: FloatArray, latency_s:
 
     >>> late_core_s(np.array([8.0, 12.0]), np.array([10.0, 10.0]), latency_s=5.0, window_s=60.0)
     array([  0., 420.])
+
+    Where nothing comes nothing is late, with no capacity either:
+
+    >>> late_core_s(np.array([0.0, 2.0]), np.array([0.0, 0.0]), latency_s=5.0, window_s=60.0)
+    array([  0., 120.])
     """
     excess = np.maximum(demand_cores - capacity_cores, 0.0)
-    with np.errstate(divide="ignore"):
-        in_time_s = capacity_cores * latency_s / excess
+    in_time_s = np.divide(capacity_cores * latency_s, excess, out=np.full(excess.shape, np.inf), where=excess > 0)
     late: FloatArray = demand_cores * np.maximum(0.0, window_s - in_time_s)
     return late
 
