@@ -45,8 +45,8 @@ class Fleet:
     """All hosts, kept in step with the executors that Spark has. Safe to use from several threads.
 
     `prepare` gets a new executor ready, in a thread of its own; the host runs when it is done. Executors that share the cores
-    of this machine are started as many at a time as there are cores: all at once would take longer for each, and keep the
-    batches that run from the cores.
+    of this machine are started on half of them at a time: all at once would take longer for each, and keep the batches that run
+    from the cores.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Fleet:
         self._prepare = prepare
         self._adopting = adopting  # take executors as they come and go, and ask for none
         local = str(context.master).startswith("local")
-        self._started_at_once = max(1, os.cpu_count() or 1) if local else None
+        self._started_at_once = max(1, (os.cpu_count() or 1) // 2) if local else None
         self._clock = clock
         self._lock = threading.RLock()
         self._hosts: dict[str, Host] = {}

@@ -19,7 +19,9 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
+import pandas as pd
 import pyarrow as pa
 import pyspark
 import pyspark.sql.functions as F
@@ -30,11 +32,15 @@ from pyspark.sql import DataFrame, SparkSession
 from springtide.backends.spark.jvm.executors import executors
 from springtide.backends.spark.warming import warm_up
 
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.state import GroupState
+
 _LOG = logging.getLogger(__name__)
 _DUMP_WITHIN_S = 30.0
 _EXECUTOR_WITHIN_S = 60.0
 _WRITTEN_WITHIN_S = 180.0
 _BATCHES = 3
+_EXERCISE = 2  # its version: an archive of another one has other classes
 _LENIENT = "-XX:+IgnoreUnrecognizedVMOptions -Xshare:auto -Xlog:disable -Xlog:all=error:stderr"
 
 
@@ -45,7 +51,7 @@ class ClassArchive:
         java = shutil.which("java", path=_java_folder())
         jcmd = shutil.which("jcmd", path=_java_folder())
         self._jcmd = jcmd and str(Path(jcmd).resolve())
-        made_of = f"{java and Path(java).resolve()} {pyspark.__version__} {pyspark.__file__}"
+        made_of = f"{java and Path(java).resolve()} {pyspark.__version__} {pyspark.__file__} {_EXERCISE}"
         root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "springtide"
         self.path = root / f"executor-{hashlib.sha256(made_of.encode()).hexdigest()[:12]}.jsa"
 
@@ -93,31 +99,43 @@ def write_archive_apart() -> None:
 
 
 def _exercise(spark: SparkSession) -> None:
-    """Run what gets an executor ready, and some batches with state."""
+    """Run what gets an executor ready, and some batches with state, of Spark's own and of a Python function's, into files."""
     context = spark.sparkContext
     deadline = time.monotonic() + _EXECUTOR_WITHIN_S
     while not (there := executors(context)) and time.monotonic() < deadline:
         time.sleep(0.1)
     for executor in there.values():
         warm_up(spark, executor)
+    spark.conf.set("spark.sql.shuffle.partitions", "2")
+    rows = spark.readStream.format("rate").option("rowsPerSecond", 10).load()
+    keyed = rows.select((F.col("value") % 4).alias("key"), "value")
+    for counts in (
+        keyed.groupBy("key").count(),
+        keyed.groupBy("key").applyInPandasWithState(_count, "key long, count long", "count long", "update", "NoTimeout"),
+    ):
+        with TemporaryDirectory(prefix="springtide-classes-", ignore_cleanup_errors=True) as folder:
+            _run_batches(counts, folder, deadline)
+
+
+def _run_batches(counts: DataFrame, folder: str, deadline_s: float) -> None:
     batches: list[int] = []
 
     def save(df: DataFrame, batch_id: int) -> None:
-        df.write.format("noop").mode("overwrite").save()
+        df.write.mode("overwrite").parquet(f"{folder}/rows")
         batches.append(batch_id)
 
-    counts = (
-        spark.readStream.format("rate").option("rowsPerSecond", 10).load().groupBy((F.col("value") % 4).alias("key")).count()
-    )
-    with TemporaryDirectory(prefix="springtide-classes-", ignore_cleanup_errors=True) as folder:
-        writer = counts.writeStream.outputMode("update").option("checkpointLocation", folder).foreachBatch(save)
-        spark.conf.set("spark.sql.shuffle.partitions", "2")
-        query = writer.start()
-        try:
-            while len(batches) < _BATCHES and query.isActive and time.monotonic() < deadline:
-                time.sleep(0.1)
-        finally:
-            query.stop()
+    writer = counts.writeStream.outputMode("update").option("checkpointLocation", f"{folder}/checkpoint").foreachBatch(save)
+    query = writer.start()
+    try:
+        while len(batches) < _BATCHES and query.isActive and time.monotonic() < deadline_s:
+            time.sleep(0.1)
+    finally:
+        query.stop()
+
+
+def _count(key: tuple[int], rows: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
+    state.update(((state.get[0] if state.exists else 0) + sum(map(len, rows)),))
+    yield pd.DataFrame({"key": [key[0]], "count": [state.get[0]]})
 
 
 def _dump(jcmd: str, path: str, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

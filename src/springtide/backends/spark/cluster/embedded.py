@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from springtide.backends.spark.cluster import python_daemon
 from springtide.backends.spark.cluster.class_archive import ClassArchive, write_archive_apart
 from springtide.backends.spark.jvm.driver import silence, without_local_checksums
 from springtide.backends.spark.scaling import Scaling
@@ -118,6 +119,7 @@ def _local(archive: ClassArchive) -> dict[str, str]:
         "spark.driver.memory": "1g",
         "spark.ui.enabled": "false",
         "spark.driver.extraJavaOptions": QUICK_JVM,
+        "spark.python.daemon.module": python_daemon.MODULE,
         "spark.executor.extraJavaOptions": f"{QUICK_JVM} {archive.executor_options()}".rstrip(),
     }
 
