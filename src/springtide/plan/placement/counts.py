@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from springtide.model.allocation import Allocation, OperatorAllocation, Pool, new_host_names
 from springtide.model.application import Operator
+from springtide.model.batch import BatchCosts, longest_batches_s
 from springtide.model.observation import FloatArray, HostState
 from springtide.model.protocols import View
 from springtide.plan.placement.balancing import THETA, balance
@@ -143,6 +144,8 @@ def _routed(
 def shard_weights(view: View, operator: Operator, placed: OperatorAllocation) -> FloatArray:
     """The share of the operator's time that each shard takes: by its rows, and in batches also for being opened and committed.
 
+    In batches it is the time in the longest one that the objective allows: hosts have to be even when there is most to do.
+
     While none were seen, what is known of the shards is where they are: every replica that has some is taken to have as much
     to do as the others. Even shares would move a hot shard's neighbours back to it whenever rows fail to come for an interval.
     """
@@ -150,11 +153,20 @@ def shard_weights(view: View, operator: Operator, placed: OperatorAllocation) ->
     seen = view.observation.operators.get(operator.name)
     if seen is None or len(seen.shards.rows) != shards or not (total := float(seen.shards.rows.sum())) > 0:
         return _weights_by_place(placed)
-    if seen.costs is not None and (busy_s := float(seen.shards.busy_s.sum())) > 0:
-        in_batches: FloatArray = seen.shards.busy_s / busy_s
-        return in_batches
     weights: FloatArray = seen.shards.rows / total
-    return weights
+    return weights if seen.costs is None else _weights_in_batch(view, operator, seen.costs, weights)
+
+
+def _weights_in_batch(view: View, operator: Operator, costs: BatchCosts, weights: FloatArray) -> FloatArray:
+    slots = max(1, len(view.requested.hosts)) * view.pool.host.cores
+    tasks = view.requested.operators[operator.name].replicas
+    longest_s = longest_batches_s(view.application)[operator.name]
+    rows = costs.rows_within(longest_s, tasks=tasks, shards=operator.shards, slots=slots)
+    if not math.isfinite(rows):  # they cost nothing
+        return np.full(len(weights), 1 / len(weights))
+    times_s = costs.shard_s.value + costs.row_s.value * rows * weights
+    found: FloatArray = times_s / times_s.sum()
+    return found
 
 
 def _weights_by_place(placed: OperatorAllocation) -> FloatArray:
