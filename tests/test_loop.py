@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -255,9 +257,11 @@ def test_the_loop_goes_on_from_where_the_clock_stands() -> None:
 
 @dataclass
 class WaitingClock:
-    """Time as a person's watch would tell it, with a late bell: every wait takes a quarter of a second too long."""
+    """Time as a person's watch would tell it, with a late bell: every wait takes a quarter of a second too long. It may ring
+    once before the time."""
 
     time_s: float = 1000.0
+    woken_at_s: float = math.inf
     waits: list[float] = field(default_factory=list)
 
     def now_s(self) -> float:
@@ -265,7 +269,8 @@ class WaitingClock:
 
     def advance_to(self, time_s: float) -> None:
         self.waits.append(time_s)
-        self.time_s = time_s + 0.25
+        self.time_s = min(time_s, self.woken_at_s) + 0.25
+        self.woken_at_s = math.inf
 
 
 @dataclass
@@ -312,6 +317,30 @@ def test_any_backend_will_do() -> None:
         (1, "as expected", 1020.25),
         (2, "busiest host 0.85 instead of 0.45", 1030.25),
     ]
+
+
+@dataclass
+class Hasty(Scripted):
+    decides_early: ClassVar[bool] = True
+
+
+@pytest.mark.parametrize(
+    ("policy", "woken_at_s", "ends_s"),
+    [
+        (Hasty(), 1006.0, [1006.25, 1010.25, 1020.25]),
+        (Hasty(), 1001.0, [1003.583, 1010.25, 1020.25]),
+        (Hasty(), 1008.0, [1008.25, 1020.25]),
+        (Scripted(), 1006.0, [1010.25, 1020.25]),
+    ],
+    ids=["early, and again when it was due", "not too early", "not twice within a moment", "a policy that waits"],
+)
+def test_a_decision_comes_early_when_the_backend_says_that_it_should(
+    policy: Scripted, woken_at_s: float, ends_s: list[float]
+) -> None:
+    backend, tape = CannedBackend(clock=WaitingClock(woken_at_s=woken_at_s)), Tape()
+    _loop(policy).run(backend, tape, 1020.0)
+
+    assert [o.end_s for o in tape.observations] == pytest.approx(ends_s, abs=0.001)
 
 
 def test_a_clock_that_is_past_the_end_is_not_waited_for() -> None:

@@ -1,5 +1,8 @@
 """observe -> analyze -> plan -> execute, over any backend, until a given time.
 
+A decision is due at the end of every interval. Where the backend says that it should not wait, a policy that `decides_early`
+gets a shorter interval, and the next decision is due when this one would have been.
+
 Who is in charge may change while it runs, and people may hold things still: both are values that the loop asks for at the
 end of every interval, wherever they come from.
 """
@@ -18,10 +21,12 @@ from springtide.model.decision import Decision
 from springtide.model.observation import Observation
 from springtide.model.protocols import AnyPolicy, Backend, Forecast, Recorder, View
 from springtide.model.steering import UNSTEERED, Steering
+from springtide.plan.parameters import wants
 from springtide.plan.steering import steered
 
 # What sums of interval lengths may be off by: no interval is so short.
 ROUNDING = 1e-6
+_LEAST_PART = 1 / 3  # of an interval: a decision that comes early comes no sooner than that after the one before
 
 
 def no_forecast(_: Observation) -> Forecast | None:
@@ -71,11 +76,15 @@ class ControlLoop:
         memory = charge.policy.start()
         previous: Decision | None = None
         flows = Flows()
-        due_s = clock.now_s()
+        due_s = before_s = clock.now_s()
         while until_s - clock.now_s() > ROUNDING * self.interval_s and not stop():
-            # By the clock's own hours, whatever a decision takes; an interval that is missed is left out.
-            due_s = max(due_s + self.interval_s, clock.now_s())
+            due_s = self._next_due_s(due_s, clock.now_s())
             clock.advance_to(min(due_s, until_s))
+            sooner_s = before_s + _LEAST_PART * self.interval_s if wants(charge.policy, "decides_early") else due_s
+            least_s = min(sooner_s, due_s, until_s)
+            while least_s - clock.now_s() > ROUNDING * self.interval_s and not stop():
+                clock.advance_to(least_s)
+            before_s = clock.now_s()
 
             observation = backend.observe()
             recorder.observation(observation)
@@ -108,6 +117,11 @@ class ControlLoop:
             backend.apply(wanted)
             recorder.decision(observation, decision, wanted)
             previous = decision
+
+    def _next_due_s(self, due_s: float, now_s: float) -> float:
+        """By the clock's own hours, whatever a decision takes; an interval that is missed is left out. Where a decision came
+        early, the next one is due when that one was, unless that is very soon."""
+        return due_s if due_s - now_s > _LEAST_PART * self.interval_s else max(due_s + self.interval_s, now_s)
 
 
 def seen(charge: Charge, observation: Observation, flows: Flows) -> View:

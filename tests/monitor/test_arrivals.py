@@ -60,3 +60,23 @@ def test_a_reading_that_is_no_newer_changes_nothing() -> None:
     arrivals = Arrivals().then(offered=10.0, at_s=1.0).then(offered=20.0, at_s=2.0)
 
     assert arrivals.then(offered=20.0, at_s=1.9) is arrivals
+
+
+def test_a_rate_that_rises_may_have_begun_to_just_before_it_was_read() -> None:
+    """90 rows instead of 40 within a second: 90/s all the time, or 190/s in its last third."""
+    steady = Arrivals().then(offered=0.0, at_s=0.0).then(offered=40.0, at_s=1.0).then(offered=80.0, at_s=2.0)
+
+    first = steady.then(offered=170.0, at_s=3.0)
+    second = first.then(offered=350.0, at_s=4.0)
+
+    assert (steady.rising_rows_per_s, first.rising_rows_per_s, second.rising_rows_per_s) == (None, 190.0, 180.0)
+
+
+def test_a_rate_that_has_risen_and_stays_or_falls_rises_no_more() -> None:
+    risen = Arrivals().then(offered=0.0, at_s=0.0).then(offered=40.0, at_s=1.0).then(offered=240.0, at_s=2.0)
+
+    stays = risen.then(offered=440.0, at_s=3.0)
+
+    assert stays.rising_rows_per_s == 200.0
+    assert stays.then(offered=640.0, at_s=4.0).rising_rows_per_s is None
+    assert risen.then(offered=270.0, at_s=3.0).rising_rows_per_s is None

@@ -118,7 +118,8 @@ class Observation:
     `observed` is the allocation as it is; `requested` is what it will be once everything asked for has happened.
     `reconfigurations` counts, by kind, what the backend carried out in the interval; `downtime_s` is how long at
     least one operator stood still because of it. While a backend is `warming` up, nothing that it measures says anything yet of
-    rows, rates or costs.
+    rows, rates or costs. `rising_rows_per_s` has the sources whose rate rose within the interval, with what they bring at its
+    end, as high as it may be; None if the backend knows no more than the rows of the interval.
     """
 
     index: int
@@ -135,6 +136,7 @@ class Observation:
     reconfigurations: Mapping[str, int]
     events: tuple[str, ...] = ()
     warming: bool = False
+    rising_rows_per_s: Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
         require(

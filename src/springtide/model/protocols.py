@@ -75,7 +75,7 @@ class Clock(Protocol):
     def now_s(self) -> float: ...
 
     def advance_to(self, time_s: float) -> None:
-        """Return once it is `time_s`."""
+        """Return once it is `time_s`, or sooner if something has happened that a decision should not wait for."""
         ...
 
 

@@ -24,6 +24,7 @@ from springtide.backends.spark.fusion import described, fused
 from springtide.backends.spark.hosts import Fleet
 from springtide.backends.spark.jvm.status import Task, tasks_by_tag
 from springtide.backends.spark.measuring import OperatorCounts, OperatorMeter, Slots
+from springtide.backends.spark.offsets import Offsets
 from springtide.backends.spark.query import BatchRecord, OperatorQuery
 from springtide.backends.spark.scaling import Scaling
 from springtide.backends.spark.warming import warm_up
@@ -68,11 +69,13 @@ _WARM_AFTER_S = 40.0  # at the latest
 
 
 class WallClock:
-    """Seconds since the run began. Waiting ends early when the run is told to stop."""
+    """Seconds since the run began. Waiting ends early when the run is told to stop, or woken."""
 
     def __init__(self) -> None:
         self._began_s = time.time()
-        self._stop = threading.Event()
+        self._stopped = False
+        self._changed = threading.Condition()
+        self._woken = False
 
     def now_s(self) -> float:
         return time.time() - self._began_s
@@ -82,14 +85,25 @@ class WallClock:
         return self._began_s + time_s
 
     def advance_to(self, time_s: float) -> None:
-        self._stop.wait(max(0.0, time_s - self.now_s()))
+        with self._changed:
+            while not (self._stopped or self._woken) and (left_s := time_s - self.now_s()) > 0:
+                self._changed.wait(left_s)
+            self._woken = False
+
+    def wake(self) -> None:
+        """End the wait of now, or the next one: something has happened that a decision should not wait for."""
+        with self._changed:
+            self._woken = True
+            self._changed.notify_all()
 
     def stop(self) -> None:
-        self._stop.set()
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
 
     @property
     def stopped(self) -> bool:
-        return self._stop.is_set()
+        return self._stopped
 
 
 @dataclass(slots=True)
@@ -162,6 +176,8 @@ class SparkBackend:
             o.name: OperatorMeter(o, self._queries[o.name], self._observed.operators[o.name].replicas, longest_s[o.name])
             for o in self.application.operators
         }
+        for name, query in self._queries.items():
+            query.told_of_offsets = partial(self._offsets_read, name)
         self._leaving: dict[str, _Leaving] = {}
         self._done: Counter[str] = Counter()
         self._notes: list[str] = []
@@ -316,6 +332,7 @@ class SparkBackend:
             reconfigurations=self._take_done(counts),
             events=self._take_notes(),
             warming=self._warming(),
+            rising_rows_per_s=self._rising_rows_per_s(),
         )
         for name, query in self._queries.items():
             seen = observation.operators[name]
@@ -328,6 +345,16 @@ class SparkBackend:
     def _warming(self) -> bool:
         """Whether no operator has run a batch yet that its costs can be learned from."""
         return self._clock.now_s() < _WARM_AFTER_S and not any(meter.is_warm for meter in self._meters.values())
+
+    def _offsets_read(self, name: str, offsets: Offsets, at_s: float) -> None:
+        if self._meters[name].sources.read(offsets, at_s):
+            self._clock.wake()
+
+    def _rising_rows_per_s(self) -> dict[str, float] | None:
+        """Sources that have begun to bring more; None if none of them says how many rows it has offered."""
+        told = [rising for meter in self._meters.values() if (rising := meter.sources.rising_rows_per_s) is not None]
+        known = {source.name for source in self.application.sources}
+        return {name: rate for each in told for name, rate in each.items() if name in known} if told else None
 
     def _operators(
         self, counts: dict[str, OperatorCounts], interval_s: float, now_s: float

@@ -8,32 +8,30 @@ Cost: one look at the status store for each batch of the interval, none for batc
 * what batches cost: from tasks of batches that nothing unusual happened to, neither an executor's first ones nor a shard's move
   (`monitor.batch_costs`);
 * backlog: what edges hold, and what sources said last; while a batch runs they are not asked, and taken to go on as before;
-* a shard's rows: by the bytes that the shuffle sent to it; its time: by what shards and rows cost;
+* a shard's rows: by the bytes that shuffles sent to it of late; its time: by what shards and rows cost;
 * state: the size of one shard's files in the checkpoint, another shard each time.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import numpy as np
 from pyarrow import fs
 
 from springtide.backends.spark.jvm.status import Task
-from springtide.backends.spark.offsets import is_edge, rows_reached
 from springtide.backends.spark.query import BatchRecord, OperatorQuery, TimedBatch
 from springtide.backends.spark.routing import BatchRouting
+from springtide.backends.spark.source_readings import SourceReadings, offsets_at_end
 from springtide.model.application import Operator
 from springtide.model.observation import FloatArray, ShardLoads
-from springtide.monitor.arrivals import Arrivals
 from springtide.monitor.batch_costs import BatchMoments, BatchSample, LearnedCosts
 from springtide.monitor.capacity import OperatorBatches, sum_by_replica
+from springtide.monitor.shard_weights import ShardWeights
 
 _NOTHING_COMES_S = 1.0  # a query that has begun no batch for so long after it could have has nothing to read
 _COLD_BATCHES = 3  # of an executor, in which code is compiled and Python workers start
@@ -43,12 +41,12 @@ _COLD_BATCHES = 3  # of an executor, in which code is compiled and Python worker
 class OperatorCounts:
     """One operator over one interval, while it is counted."""
 
+    read_rows: float = 0.0
     processed_rows: float = 0.0
     emitted_rows: float = 0.0
     dropped_rows: float = 0.0
     age_s: float = 0.0
     replica_busy_s: FloatArray
-    shard_rows: FloatArray
     moved_shards: int = 0
     batches: int = 0
 
@@ -73,18 +71,15 @@ class OperatorMeter:
 
     def __init__(self, operator: Operator, query: OperatorQuery, replicas: int, longest_batch_s: float) -> None:
         self._operator, self._query = operator, query
+        self.sources = SourceReadings(query.wiring.source_names)
         self._longest_batch_s = longest_batch_s
         self._learned = LearnedCosts.begin()
         self._batches_of: Counter[str] = Counter()  # by executor
         self._around_s = 0.0  # what Spark does before and after a batch's function
         self._replicas = replicas  # of the last batch, or those to begin with
-        self._shares = np.full(operator.shards, 1 / operator.shards)
+        self._weights = ShardWeights.even(operator.shards)
         self._state_bytes = np.zeros(operator.shards)
         self._sampled = 0
-        self._arrivals: dict[str, Arrivals] = {}
-        self._offered: dict[str, float] = {}  # by each source, until the last look
-        self._arrived = 0.0
-        self._all_tell = False
         self._routes: tuple[int, ...] = ()  # of the last batch
         self.last_tasks: list[Task] = []  # those that were the replicas of the last batch
 
@@ -101,7 +96,7 @@ class OperatorMeter:
         if records:
             self._replicas = records[-1].routing.allocation.replicas
         replicas = self._replicas
-        counts = OperatorCounts(replica_busy_s=np.zeros(replicas), shard_rows=np.zeros(self._operator.shards))
+        counts = OperatorCounts(replica_busy_s=np.zeros(replicas))
         for record in records:
             self._add(counts, record)
             self.last_tasks = [t for t in tasks[record.tag] if t.last_stage]
@@ -131,7 +126,8 @@ class OperatorMeter:
         task_shards = np.array([len(groups[t.index]) if as_routed else 0 for t in own], dtype=np.float64)
         shares = np.full(len(own), 1 / len(own))
         if as_routed and task_shards.any():
-            shares = np.array([self._shares[list(groups[t.index])].sum() for t in own])
+            of_shards = self._shares(record)
+            shares = np.array([of_shards[list(groups[t.index])].sum() for t in own])
         return BatchSample(
             rows=record.rows_in,
             duration_s=record.finished_s - record.started_s + self._around_s,
@@ -169,7 +165,7 @@ class OperatorMeter:
         routes = self._routes
         if self._operator.keyed and len(routes) == self._operator.shards and max(routes) < replicas:
             served = np.bincount(routes, minlength=replicas).astype(np.float64)
-            shares = sum_by_replica(self._shares, routes, replicas)
+            shares = sum_by_replica(self._weights.shares, routes, replicas)
         return OperatorBatches(
             costs=self._learned.costs, longest_s=self._longest_batch_s, replica_rows=shares * load, replica_shards=served
         )
@@ -182,9 +178,13 @@ class OperatorMeter:
         counts.batches += 1
         counts.age_s += float((record.ingested.ages_s(record.finished_s) * record.ingested.rows).sum())
         self._routes = record.routing.allocation.shard_replicas
-        if record.shard_bytes is not None and record.shard_bytes.sum() > 0:
-            self._shares = record.shard_bytes / record.shard_bytes.sum()
-        counts.shard_rows += record.rows_in * self._shares
+        counts.read_rows += record.rows_in
+        self._weights = self._weights.then(record.rows_in * self._shares(record), record.finished_s)
+
+    def _shares(self, record: BatchRecord) -> FloatArray:
+        """Each shard's share of the rows of a batch, by what the shuffle sent to it; as of late if that is not known."""
+        sent = record.shard_bytes
+        return self._weights.shares if sent is None or sent.sum() <= 0 else np.asarray(sent / sent.sum())
 
     def _share_time(
         self, counts: OperatorCounts, routing: BatchRouting, tasks: Sequence[Task], span_s: tuple[float, float]
@@ -204,11 +204,11 @@ class OperatorMeter:
     def loads(self, counts: OperatorCounts, backlog_rows: float) -> ShardLoads:
         """Per shard for a keyed operator, per replica for any other."""
         if self._operator.keyed:
-            costs = self._learned.costs
+            costs, rows = self._learned.costs, counts.read_rows * self._weights.shares
             return ShardLoads(
-                rows=counts.shard_rows,
-                busy_s=costs.shard_s.value * counts.batches + costs.row_s.value * counts.shard_rows,
-                backlog_rows=backlog_rows * self._shares,
+                rows=rows,
+                busy_s=costs.shard_s.value * counts.batches + costs.row_s.value * rows,
+                backlog_rows=backlog_rows * self._weights.shares,
                 state_bytes=self._state_bytes.copy(),
             )
         replicas = len(counts.replica_busy_s)
@@ -242,48 +242,30 @@ class OperatorMeter:
         silent: list[str] = []
         for name, log in self._query.wiring.upstream.items():
             waiting[name] = float(log.rows_between(self._query.consumed(name), log.last))
-        now, progress = self._query.now, self._query.progress()
-        lags = _lags_at_end(progress) if now is None else _lags(now.offsets)  # none before the first batch
-        asked_s = now.started_s if now is not None else 0.0 if progress is None else _epoch_s(progress["timestamp"])
-        for name, lag in zip(self._query.wiring.source_names, lags, strict=False):
-            if lag is None:
+        now = self._query.now
+        offsets, asked_s = offsets_at_end(self._query.progress()) if now is None else (now.offsets, now.started_s)
+        self.sources.read(offsets, asked_s)
+        for name, rows in self.sources.count(offsets, now_s, idle=self._idle(now_s)).items():
+            waiting[name] = 0.0 if rows is None else rows
+            if rows is None:
                 silent.append(name)
-                waiting[name] = 0.0
-                continue
-            before = self._arrivals.get(name, Arrivals())
-            arrivals = self._arrivals[name] = before.then(lag.offered, asked_s)
-            if arrivals.began_anew(before):
-                self._offered[name] = lag.read
-            offered = lag.offered if self._idle(now_s) else max(lag.offered, arrivals.offered_by(now_s))
-            waiting[name] = max(0.0, offered - lag.read)
-            self._arrived += offered - self._offered[name]
-            self._offered[name] = offered
-        self._all_tell = len(lags) == len(self._query.wiring.source_names) == len(self._offered) and not silent
         return waiting, silent
 
     def take_arrived_rows(self) -> float | None:
         """Rows that its sources have offered between the last two looks at the backlog; None where they do not say, or edges
         bring rows too."""
-        arrived, self._arrived = self._arrived, 0.0
-        return arrived if self._all_tell and not self._query.wiring.upstream else None
+        arrived = self.sources.take_arrived()
+        return None if self._query.wiring.upstream else arrived
 
     def likely_rows(self, now_s: float, seconds: float) -> float | None:
         """What its sources bring in so many seconds by what they said last; None if they say nothing, or nothing comes."""
-        rates = [arrivals.rows_per_s for arrivals in self._arrivals.values()]
+        rates = self.sources.rates_per_s.values()
         if not rates or self._query.wiring.upstream or self._idle(now_s) or min(rates) <= 0:
             return None
         return sum(rates) * seconds
 
     def _idle(self, now_s: float) -> bool:
         return self._query.is_idle(now_s, _NOTHING_COMES_S)
-
-
-@dataclass(frozen=True, slots=True)
-class Lag:
-    """Rows that a source had offered, and those of them that were read, since it began."""
-
-    offered: float
-    read: float
 
 
 def _around_s(progress: Mapping[str, Any] | None, before_s: float) -> float:
@@ -293,26 +275,3 @@ def _around_s(progress: Mapping[str, Any] | None, before_s: float) -> float:
         return before_s
     around_s = float(durations["triggerExecution"] - durations["addBatch"]) / 1000
     return max(0.0, around_s if before_s == 0.0 else before_s + 0.2 * (around_s - before_s))
-
-
-def _epoch_s(text: str) -> float:
-    return datetime.fromisoformat(text).timestamp()
-
-
-def _lags_at_end(progress: Mapping[str, Any] | None) -> list[Lag | None]:
-    """What Spark says of a batch that is over."""
-    sources = [] if progress is None else progress["sources"]
-    return _lags([tuple(json.loads(text) if text else None for text in (s.endOffset, s.latestOffset)) for s in sources])
-
-
-def _lags(offsets: Sequence[tuple[Any, ...]]) -> list[Lag | None]:
-    """How far each source that is not an edge has been read; None where offsets do not count rows. One that has not been
-    read yet begins at row 0."""
-    found: list[Lag | None] = []
-    for reached, had in offsets:
-        if is_edge(had):
-            continue
-        offered = rows_reached(had)
-        read = 0.0 if reached is None else rows_reached(reached)
-        found.append(None if offered is None or read is None else Lag(offered, read))
-    return found

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from springtide.backends.spark.files import Folder
+
+# For each source of a query: where a batch begins, and what the source had when the batch was planned.
+Offsets = Sequence[tuple[Any, Any]]
 
 # Offsets of Spark's own sources that count files or seconds, not rows.
 _NOT_ROWS = ("logOffset",)

@@ -12,7 +12,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -49,7 +49,7 @@ from springtide.backends.spark.jvm.running import (
 from springtide.backends.spark.jvm.scala import JavaObject
 from springtide.backends.spark.jvm.state_places import StateStores, move, state_stores
 from springtide.backends.spark.jvm.tasks import partition_count, shuffled_bytes
-from springtide.backends.spark.offsets import batch_offsets, edge_entries
+from springtide.backends.spark.offsets import Offsets, batch_offsets, edge_entries
 from springtide.backends.spark.pacing import Pacing
 from springtide.backends.spark.placing import placed, spread_out
 from springtide.backends.spark.repartitioning import note_unstarted
@@ -92,7 +92,7 @@ class TimedBatch:
     tag: str
     routing: BatchRouting
     started_s: float
-    offsets: Sequence[tuple[Any, Any]] = ()
+    offsets: Offsets = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -167,6 +167,7 @@ class OperatorQuery:
         self._query: StreamingQuery | None = None
         self.pacing = Pacing(wiring.trigger_s)
         self.failure: str | None = None
+        self.told_of_offsets: Callable[[Offsets, float], object] = lambda *_: None
 
     # --- life ---------------------------------------------------------------------------------------------------
 
@@ -411,6 +412,7 @@ class OperatorQuery:
             work.moved = self._move_shards(work.routing)
         offsets = source_offsets(self._query) if wiring.source_names and self._query is not None else ()
         self._now = TimedBatch(work.tag, work.routing, work.started_s, offsets)
+        self.told_of_offsets(offsets, work.started_s)
         context = spark.sparkContext
         context.addJobTag(work.tag)
         context.setLocalProperty("spark.scheduler.pool", self.name)

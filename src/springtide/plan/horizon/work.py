@@ -78,6 +78,21 @@ def coming_work(view: View, steps: int) -> Work:
     return Work(cores=cores, weights=_weights(levels), now=now)
 
 
+def rising_cores(view: View) -> float | None:
+    """The work at the end of the interval, with sources that rose within it as high as they may be by now; None if the backend
+    does not tell."""
+    seen = view.observation
+    if seen.rising_rows_per_s is None:
+        return None
+    rates = {source: seen.rising_rows_per_s.get(source, rows / seen.interval_s) for source, rows in seen.source_rows.items()}
+    demand = {
+        operator.name: sum(rate * view.gains.get(source, {}).get(operator.name, 0.0) for source, rate in rates.items())
+        for operator in view.application.operators
+    }
+    limits = usable_cores(view)
+    return sum(min(cores, limits[name]) for name, cores in demand_cores(view, demand).items())
+
+
 def usable_cores(view: View) -> dict[str, float]:
     """The most cores that each operator can keep busy: one a replica, and no more than its hottest shard lets it."""
     limits: dict[str, float] = {}

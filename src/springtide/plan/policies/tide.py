@@ -39,7 +39,7 @@ from springtide.model.allocation import Allocation
 from springtide.model.decision import Decision, Expectation, WhyNot
 from springtide.model.protocols import View
 from springtide.plan.horizon.lateness import USUAL_PART
-from springtide.plan.horizon.work import Work, coming_work, overdue_core_s
+from springtide.plan.horizon.work import Work, coming_work, overdue_core_s, rising_cores
 from springtide.plan.placement.counts import allocate
 from springtide.plan.placement.sharing import held_up_operators, sharing_replicas, short_of_replicas
 from springtide.plan.sizing.triggers import choose_pace
@@ -67,6 +67,7 @@ class Tide:
         "Springtide: forecast quantiles, demand through the DAG, expected lateness, exact dynamic programming over the horizon."
     )
     looks_ahead: ClassVar[bool] = True
+    decides_early: ClassVar[bool] = True
 
     change_s: float = 120.0
     changes_per_hour: float = 10.0
@@ -93,7 +94,7 @@ class Tide:
         capacity = memory.capacity(view, late_share)
         if isinstance(capacity, BatchCapacity):
             # At a rate that was not seen before, rows may cost more than was learned at the usual one.
-            work = work.at_least(memory.surge_cores * capacity.model.cost_doubt)
+            work = work.at_least(memory.surge_cores(rising_cores(view)) * capacity.model.cost_doubt)
         sizing = Sizing(view=view, memory=memory, work=work, capacity=capacity, change_s=self.change_s, late_share=late_share)
         wanted = max(sizing.hosts(), min(memory.floor.at(view.now_s, work.now), view.pool.max_hosts))
         memory = begin_trial(sizing, judge_trial(sizing, memory), wanted)

@@ -150,15 +150,16 @@ class TideMemory:
         intervals = max(_LEAST_RECENT, math.ceil(within_s / interval_s)) if within_s > 0 else 0
         return max(self.recent_cores[len(self.recent_cores) - min(intervals, len(self.recent_cores)) :], default=0.0)
 
-    @property
-    def surge_cores(self) -> float:
-        """Work that may be on its way where much more has come than in the two intervals before, of which this one has a part.
+    def surge_cores(self, rising_cores: float | None) -> float:
+        """Work that may be on its way where much more comes than in the two intervals before; 0 where it does not.
 
-        What rose in the middle of an interval is seen half; hosts that are asked for an interval later come an interval later.
+        `rising_cores` is what sources that rose in this interval bring at its end, if that is known. Else what rose is taken to
+        have done so in the middle of the interval. Hosts that are asked for an interval later come an interval later.
         """
         *earlier, now = (0.0, *self.recent_cores)[-_LEAST_RECENT:]
         before = max(earlier, default=0.0)
-        return 2 * now - before if now > _SURGE * before > 0 else 0.0
+        surge = 2 * now - before if rising_cores is None else rising_cores
+        return surge if (surge + before) / 2 > _SURGE * before > 0 else 0.0
 
     def is_new_to(self, view: View) -> bool:
         """Whether so few batches have been seen that costs may still be those of a cold start, and nothing is late."""
