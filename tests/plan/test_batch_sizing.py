@@ -14,7 +14,7 @@ from springtide.model.allocation import HostType, Pool
 from springtide.model.application import SLO, Application, Edge, Grouping, Operator
 from springtide.model.protocols import View
 from springtide.plan.horizon.work import overdue_core_s
-from springtide.plan.placement.counts import predict_skew
+from springtide.plan.placement.counts import predict_skew, shard_weights
 from springtide.plan.policies.tide import Tide
 from springtide.plan.registry import make_policy
 from springtide.plan.sizing.batches import BatchModel
@@ -125,6 +125,20 @@ class TestModel:
         assert capacity[-1] > 4 * capacity[0]
         assert model.latency_s(0.9, slots, capacity / model.work_cores) == pytest.approx(np.full(8, 5.0), rel=0.01)
         assert (capacity < model.throughput_cores(slots)).all()
+
+    def test_shards_are_weighed_by_the_longest_batch_that_the_objective_allows(self) -> None:
+        """In the small batches of a low load all shards look alike, because opening them is most of the work."""
+        _, _, views = simulated([(5.0, 60.0)])
+        view = views[-1]
+        seen = view.observation.operators["calculator"]
+        rows = np.array([5.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+        skewed = replace(seen, shards=replace(seen.shards, rows=rows, busy_s=0.02 * rows.size + 0.0001 * rows))
+        view = replace(view, observation=replace(view.observation, operators={"calculator": skewed}))
+
+        weights = shard_weights(view, view.application.operators[0], view.requested.operators["calculator"])
+
+        assert weights.sum() == pytest.approx(1.0)
+        assert weights[0] / weights[1] > 3.0
 
     def test_an_objective_that_no_batch_can_keep_has_no_capacity(self) -> None:
         _, _, views = simulated([(20.0, 60.0)])

@@ -13,7 +13,9 @@ from observations import INTERVAL_S, placed_on, view
 from factories import application, latency, observation, operator
 from springtide.model.application import SLO, Application, Edge, Grouping, Source
 from springtide.model.protocols import Forecast, View
+from springtide.plan.horizon.work import rising_cores
 from springtide.plan.tide.bursts import Bursts
+from springtide.plan.tide.learning import TideMemory
 from springtide.plan.tide.spending import Late
 
 NAMES = ("left", "right", "middle", "top")
@@ -89,3 +91,30 @@ class TestLate:
 
     def test_a_burst_brings_the_price_back_and_no_higher(self) -> None:
         assert self.late(*[0.1] * 200, *[60.0] * 10).dearness == 1.0
+
+
+@pytest.mark.parametrize(
+    ("recent", "rising", "surge"),
+    [
+        ((1.0, 1.0, 1.2), None, 0.0),
+        ((1.0, 1.0, 2.0), None, 3.0),
+        ((1.0, 2.0, 2.0), None, 0.0),
+        ((1.0, 1.0, 1.2), 4.0, 4.0),
+        ((1.0, 1.0, 2.0), 1.9, 0.0),
+        ((0.0, 0.0, 2.0), 9.0, 0.0),
+    ],
+    ids=["as before", "half an interval of a step", "a step that is known", "seen at its end", "known better", "the beginning"],
+)
+def test_a_step_is_planned_for_by_what_is_known_of_its_height(
+    recent: tuple[float, ...], rising: float | None, surge: float
+) -> None:
+    assert TideMemory(recent_cores=recent).surge_cores(rising) == pytest.approx(surge)
+
+
+def test_a_source_that_rises_makes_as_much_work_as_it_may_bring_by_now() -> None:
+    seen = with_rates(APP, dict.fromkeys(NAMES, 10.0), foreseen_per_s=10.0)
+    rises = replace(seen, observation=replace(seen.observation, rising_rows_per_s={"left": 70.0}))
+    calm = replace(seen, observation=replace(seen.observation, rising_rows_per_s={}))
+
+    assert rising_cores(seen) is None
+    assert rising_cores(rises) == pytest.approx(100 / 40 * rising_cores(calm))
