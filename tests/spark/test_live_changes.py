@@ -270,3 +270,18 @@ def test_a_source_that_does_not_report_its_lag_is_named(spark: SparkSession, tmp
         )
     assert any("source rate does not say in rows how far behind it is read" in e for e in events), events
     assert kept.rows()
+
+
+@pytest.mark.slow
+def test_a_rate_that_rises_ends_the_wait_for_the_next_decision(spark: SparkSession, tmp_path: Path) -> None:
+    load, kept = Load("generator:steps:levels=20/200,hold_s=20"), Kept()
+    rises_s = load.started_at + 20.0
+    with running(spark, summing(load, kept), tmp_path / "app", hosts=1) as backend:
+        clock = backend.clock
+        wait_until(backend, lambda o: clock.epoch_s(o.end_s) > rises_s - 3.0)
+        clock.advance_to(clock.now_s() + 120.0)
+        seen = backend.observe()
+
+    assert rises_s < clock.epoch_s(seen.end_s) < rises_s + 20.0
+    assert seen.rising_rows_per_s is not None
+    assert seen.rising_rows_per_s["events"] > 60.0

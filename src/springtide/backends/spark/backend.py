@@ -6,6 +6,7 @@ of it is seen in later observations, and named in their events where it did not 
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import Counter
@@ -64,6 +65,7 @@ def level_offered_rows(came: float, owed: float, likely: float | None) -> tuple[
     return offered, total - offered
 
 
+_LOG = logging.getLogger(__name__)
 _LOWER, _HIGHER, _MADE_UP = 0.25, 0.5, 0.1  # of what is likely
 _WARM_AFTER_S = 40.0  # at the latest
 
@@ -347,7 +349,13 @@ class SparkBackend:
         return self._clock.now_s() < _WARM_AFTER_S and not any(meter.is_warm for meter in self._meters.values())
 
     def _offsets_read(self, name: str, offsets: Offsets, at_s: float) -> None:
-        if self._meters[name].sources.read(offsets, at_s):
+        """Called in the thread that runs the batch, which must go on whatever offsets look like."""
+        try:
+            rose = self._meters[name].sources.read(offsets, at_s)
+        except Exception:
+            _LOG.warning("%s: what its sources offer cannot be read from their offsets", name, exc_info=True)
+            return
+        if rose:
             self._clock.wake()
 
     def _rising_rows_per_s(self) -> dict[str, float] | None:
