@@ -169,7 +169,7 @@ def test_whatever_is_measured_costs_are_finite_and_not_negative(
             task_shards=np.ones(tasks),
             task_rows=np.full(tasks, rows / tasks),
             task_s=np.full(tasks, task_s),
-            feeding_s=feeding_s if fed else None,
+            feeding_s=feeding_s if fed else 0.0,
             busiest_s=task_s,
             mean_s=task_s,
         )

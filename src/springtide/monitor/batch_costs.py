@@ -41,7 +41,7 @@ _SKEW_LEARNING = 0.1
 class BatchSample:
     """One batch. Element t of the arrays is task t of the replicas' stage, of those that can be learned from.
 
-    `feeding_s` is what all tasks of other stages took, None where that cannot be learned from; `busiest_s` and `mean_s` are the
+    `feeding_s` is what all tasks of other stages took, 0 if there were none; `busiest_s` and `mean_s` are the
     times of the busiest slot and of the mean one, of all slots that were there.
     """
 
@@ -50,7 +50,7 @@ class BatchSample:
     task_shards: FloatArray
     task_rows: FloatArray
     task_s: FloatArray
-    feeding_s: float | None
+    feeding_s: float
     busiest_s: float
     mean_s: float
 
@@ -73,8 +73,7 @@ class BatchMoments:
         for sample in samples:
             batches += 1
             tasks += Moments.of(np.column_stack([sample.task_shards, sample.task_rows]), sample.task_s)
-            if sample.feeding_s is not None:
-                feeding += Moments.of(np.array([[sample.rows]]), np.array([sample.feeding_s]))
+            feeding += Moments.of(np.array([[sample.rows]]), np.array([sample.feeding_s]))
             driver += Moments.of(np.zeros((1, 0)), np.array([max(0.0, sample.duration_s - sample.busiest_s)]))
             busiest_s += sample.busiest_s
             mean_s += sample.mean_s

@@ -50,7 +50,7 @@ HOST = _fields(
     " batch_tasks batch_work_s batch_longest_s"  # of the batch that is being begun
 )
 # Sums over the batches that ended, and over their tasks (see monitor.batch_costs): s shards and r rows took y seconds.
-BATCHES = _fields(floats="batches tasks s r ss sr rr y sy ry yy driver_s driver_square busiest_s mean_s")
+BATCHES = _fields(floats="batches tasks s r ss sr rr y sy ry yy read_square driver_s driver_square busiest_s mean_s")
 # Rows of a record are there at once from `ready_s` on; below 0, they come all through its step.
 RECORD = _fields(ints="epoch step entry entries", floats="rows ready_s")
 ENTRY = _fields(ints="key", floats="rows time_s width_s")

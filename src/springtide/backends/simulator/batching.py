@@ -221,7 +221,7 @@ def _learn_from_batch(sim, i):  # type: ignore[no-untyped-def]
     if op.batch_usual == 0:
         return
     sums = sim.batches[i]
-    work, slowest, cores = 0.0, 0.0, 0.0
+    work, slowest, cores, read = 0.0, 0.0, 0.0, 0.0
     for host in range(len(hosts)):
         cores += hosts[host].cores
     for r in range(op.replica_first, op.replica_first + op.batch_replicas):
@@ -237,9 +237,11 @@ def _learn_from_batch(sim, i):  # type: ignore[no-untyped-def]
         sums.ry += rows * seconds
         sums.yy += seconds * seconds
         work += seconds
+        read += rows
         slowest = max(slowest, replicas[r].batch_span_s)
     driver = op.batch_end_s - op.batch_start_s - slowest
     sums.batches += 1.0
+    sums.read_square += read * read
     sums.driver_s += driver
     sums.driver_square += driver * driver
     sums.busiest_s += _busiest_slot_s(sim, i)

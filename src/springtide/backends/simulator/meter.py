@@ -143,7 +143,8 @@ def _moments(sums: Records) -> BatchMoments:
     return BatchMoments(
         batches=batches,
         tasks=Moments(xx, np.array([sums["y"], sums["sy"], sums["ry"]]), float(sums["yy"])),
-        feeding=Moments.empty(2),
+        # No other tasks feed them: that takes no time, however many rows there are.
+        feeding=Moments(np.array([[batches, sums["r"]], [sums["r"], sums["read_square"]]]), np.zeros(2), 0.0),
         driver=Moments(np.array([[batches]]), np.array([sums["driver_s"]]), float(sums["driver_square"])),
         busiest_s=float(sums["busiest_s"]),
         mean_s=float(sums["mean_s"]),

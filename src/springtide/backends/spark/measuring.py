@@ -134,7 +134,7 @@ class OperatorMeter:
             task_shards=task_shards,
             task_rows=record.rows_in * shares,
             task_s=np.array([t.run_s for t in own]),
-            feeding_s=sum(t.run_s for t in fed) if fed else None,
+            feeding_s=sum(t.run_s for t in fed),
             busiest_s=slots.busiest_s(fed) + slots.busiest_s(own),
             mean_s=sum(t.run_s for t in tasks) / max(1, slots.count),
         )

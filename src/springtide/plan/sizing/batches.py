@@ -44,6 +44,8 @@ _BISECTIONS = 16  # of the work that slots can do at most: to within a part in 6
 _NONE: FloatArray = np.zeros(0)
 _LEAST_IDLE = 1e-3  # of a slot's time: batches without any are endless
 _ENDLESS_S = 1e6
+_MOST_DOUBT = 2.0  # what is hardly known is no reason for many hosts
+_ROUNDS = 5  # in which queries that share slots are matched with one another
 _LEAST_ROWS_PER_S = 1e-3  # from each source
 _MOST_TASK_SKEW = 1.5  # that is not the shards'
 
@@ -180,11 +182,11 @@ class BatchModel:
 
     @property
     def cost_doubt(self) -> float:
-        """How many times as much the demand takes if each row costs one standard error more than was learned."""
+        """How many times as much the demand takes if each row costs one standard error more than was learned: twice at most."""
         dearer = sum(
             (q.costs.row_s.value + q.costs.row_s.error) * r for q, r in zip(self.queries, self.rows_per_s, strict=True)
         )
-        return float(dearer) / self.work_cores if self.work_cores > 0 else 1.0
+        return min(float(dearer) / self.work_cores, _MOST_DOUBT) if self.work_cores > 0 else 1.0
 
     def with_cheaper_rows(self, errors: float) -> BatchModel:
         """With rows that cost so many standard errors less, and batches that cost as much more: the same for batches like those
@@ -251,12 +253,17 @@ class BatchModel:
 
     def _cycles_s(self, on: _Slots, factor: FloatArray | float) -> FloatArray:
         rows = on.work * np.asarray(factor)
-        used = on.fixed_s / on.longest_s + rows
-        left = np.maximum(on.slots - (used.sum(axis=0) - used), on.slots / len(self.queries))
-        left = np.minimum(left, on.tasks)  # a task runs on one slot
-        idle = 1.0 - on.skew * rows / left
-        empty_s = on.driver_s + on.skew * on.fixed_s / left
-        return np.where(idle > _LEAST_IDLE, empty_s / np.maximum(idle, _LEAST_IDLE), _ENDLESS_S)
+        even = on.slots / len(self.queries)
+        lasts_s = np.broadcast_to(on.longest_s, np.broadcast_shapes(on.longest_s.shape, rows.shape))
+        for _ in range(_ROUNDS if len(self.queries) > 1 else 1):
+            busy = np.minimum(on.fixed_s / lasts_s + rows, on.tasks)
+            left = np.maximum(on.slots - (busy.sum(axis=0) - busy), even)
+            left = np.minimum(left, on.tasks)  # a task runs on one slot
+            idle = 1.0 - on.skew * rows / left
+            empty_s = on.driver_s + on.skew * on.fixed_s / left
+            found_s = np.where(idle > _LEAST_IDLE, empty_s / np.maximum(idle, _LEAST_IDLE), _ENDLESS_S)
+            lasts_s = np.sqrt(lasts_s * found_s)
+        return found_s
 
     def latency_s(self, percentile: float, slots: FloatArray, factor: FloatArray | float = 1.0) -> FloatArray:
         """A percentile of latency through the whole application, with each number of slots, at a multiple of the demand and
