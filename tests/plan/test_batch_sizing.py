@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from springtide.applications.simulated.visits import visits
+from springtide.backends.simulator.calibration import settings_for
 from springtide.backends.simulator.settings import MicroBatch, ServiceModel, SimulatorSettings
 from springtide.model.allocation import HostType, Pool
 from springtide.model.application import SLO, Application, Edge, Grouping, Operator
@@ -112,6 +114,24 @@ class TestModel:
         assert model is not None
         predicted_s = float(model.latency_s(0.9, np.array([float(hosts)]))[0])
         assert predicted_s == pytest.approx(view.observation.latency.p90_s, rel=0.25)
+
+    @pytest.mark.parametrize("rate", [1000.0, 2000.0, 4000.0])
+    def test_operators_in_a_row_start_batches_as_often_as_they_can_and_share_slots(self, rate: float) -> None:
+        """What a batch costs beside its rows is most of the work of four operators that share 20 cores."""
+        watched = Watched(policy=make_policy("static", {"hosts": 5, "replicas": 8}))
+        Simulation(
+            trace=Trace(name="told", step_s=0.1, counts=np.full(2400, rate * 0.1)),
+            application=visits(20.0),
+            pool=Pool(host=HostType(cores=4)),
+            settings=replace(settings_for(ServiceModel.MICRO_BATCH), step_s=0.1, interval_s=30.0, initial_hosts=5),
+            policy=watched,
+            policy_name="static",
+        ).run()
+        view = watched.views[-1]
+        model = BatchModel.of(view)
+        assert model is not None
+        predicted_s = float(model.latency_s(0.9, np.array([20.0]))[0])
+        assert predicted_s == pytest.approx(view.observation.latency.p90_s, rel=0.3)
 
     @pytest.mark.parametrize("names", [("a",), ("a", "b"), ("a", "b", "c")])
     def test_at_its_capacity_the_objective_is_just_kept_and_more_slots_have_more(self, names: tuple[str, ...]) -> None:

@@ -9,8 +9,8 @@ and a row takes a part of T, evenly distributed, until its batch begins, and T u
 
     q-quantile of latency = sum of T + q-quantile of the sum of their waits
 
-Operators share slots: one has what the others leave, and its even part at least. The fixed time of the others is counted at the
-longest batch that the objective allows, because that is where capacity is looked for.
+Operators share slots: one has what the others leave, and its even part at least. The shorter their batches are, the more slots
+their fixed time takes; so batches of all operators are worked out together, in a few rounds.
 
 Where a trigger interval P keeps batches apart, a batch goes through the application alone, level by level: a level is the
 operators that are equally far from the sources, and run at the same time. With X the time of a batch without rows through all
