@@ -13,20 +13,20 @@ from pyspark.sql import SparkSession
 from springtide.backends.spark.cluster import python_daemon
 
 
-def _describe_worker(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    import os  # noqa: PLC0415 - in the worker
-
-    loaded = "pandas" in sys.modules
-    import pyspark  # noqa: PLC0415
-
-    parent = Path(f"/proc/{os.getppid()}/cmdline").read_text(encoding="utf-8").replace("\0", " ")
-    for _ in rows:
-        yield pa.RecordBatch.from_pylist([{"loaded": loaded, "pyspark": str(pyspark.__file__), "parent": parent}])
-
-
 @pytest.mark.spark
 def test_workers_begin_with_what_they_need_from_files_with_bytecode(spark: SparkSession) -> None:
-    described = spark.range(1, numPartitions=1).mapInArrow(_describe_worker, "loaded boolean, pyspark string, parent string")
+    def describe_worker(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:  # sent by value: tests are not installed
+        import os  # noqa: PLC0415 - in the worker
+        import sys  # noqa: PLC0415
+
+        loaded = "pandas" in sys.modules
+        import pyspark  # noqa: PLC0415
+
+        parent = Path(f"/proc/{os.getppid()}/cmdline").read_text(encoding="utf-8").replace("\0", " ")
+        for _ in rows:
+            yield pa.RecordBatch.from_pylist([{"loaded": loaded, "pyspark": str(pyspark.__file__), "parent": parent}])
+
+    described = spark.range(1, numPartitions=1).mapInArrow(describe_worker, "loaded boolean, pyspark string, parent string")
 
     worker = described.collect()[0]
 
@@ -36,7 +36,8 @@ def test_workers_begin_with_what_they_need_from_files_with_bytecode(spark: Spark
 
 
 def test_pyspark_is_taken_from_the_archive_if_it_is_nowhere_else(tmp_path: Path) -> None:
-    path = [str(tmp_path), "/opt/spark/python/lib/pyspark.zip"]
+    archives = [str(tmp_path / "pyspark.zip"), str(tmp_path / "py4j-0.10-src.zip")]
+    own = str(tmp_path / "own.zip")
 
-    assert python_daemon.installed_path(path) == path
-    assert python_daemon.installed_path([*path, *sys.path]) == [str(tmp_path), *sys.path]
+    assert python_daemon.installed_path([own, *archives]) == [own, *archives]
+    assert python_daemon.installed_path([own, *archives, *sys.path]) == [own, *sys.path]

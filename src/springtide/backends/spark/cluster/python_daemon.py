@@ -12,14 +12,15 @@ import gc
 import importlib
 import sys
 from importlib.machinery import PathFinder
+from pathlib import Path
 
 MODULE = __name__
 _LOADED = ("pandas", "pyarrow.parquet", "pyspark.worker", "pyspark.sql.pandas.types", "pyspark.sql.streaming.state")
 
 
 def installed_path(path: list[str]) -> list[str]:
-    """The search path without archives of Python sources, if PySpark is installed as files, too."""
-    files = [entry for entry in path if not entry.endswith(".zip")]
+    """The search path without the archives of PySpark's sources, if it is installed as files, too."""
+    files = [entry for entry in path if not Path(entry).match("pyspark*.zip") and not Path(entry).match("py4j*.zip")]
     return files if PathFinder.find_spec("pyspark", files) and PathFinder.find_spec("py4j", files) else path
 
 
